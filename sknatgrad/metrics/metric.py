@@ -1,0 +1,89 @@
+"""A metric on the parameters: a modulus times a reduction."""
+
+import numpy as np
+
+from .linalg import scaled_solve
+
+
+class Metric:
+    """A Riemannian metric on the parameters of a network.
+
+    Parameters
+    ----------
+    modulus : Modulus
+        What a change of a unit's pre-activation counts.
+    reduction : Reduction
+        Which entries of the resulting matrix are kept.
+
+    Raises
+    ------
+    ValueError
+        If the two do not go together.
+
+    Notes
+    -----
+    The order of calls is ``statistics`` on each batch, ``combine`` of batches,
+    ``solve``. Parameters are theta, followed by the output's own ones.
+    """
+
+    def __init__(self, modulus, reduction):
+        if reduction.needs_seeds and not modulus.linear:
+            raise ValueError(
+                f"{modulus.name} has no full form: its modulus is one number a unit, without the "
+                f"products between units that a full matrix needs. Use {modulus.name} (unitwise), "
+                f"kron_{modulus.name}, qd_{modulus.name} or diag_{modulus.name}."
+            )
+        self.modulus, self.reduction = modulus, reduction
+
+    def __repr__(self):
+        return f"Metric({type(self.modulus).__name__}, {type(self.reduction).__name__})"
+
+    def check(self, topology, n_samples, n_outputs):
+        """Raise ValueError, saying what it would cost, if a matrix is too large."""
+        self.reduction.check(topology, n_samples * self.modulus.n_seeds(n_outputs))
+
+    def statistics(self, point, rng):
+        """The metric's means over one batch, a pair (network's, output's)."""
+        return self.reduction.statistics(point, self.modulus, rng), point.output_metric()
+
+    def combine(self, parts):
+        """Weighted sum of statistics: a list of pairs (weight, statistics)."""
+        network = self.reduction.combine([(weight, pair[0]) for weight, pair in parts])
+        return network, sum(weight * pair[1] for weight, pair in parts)
+
+    def solve(self, topology, statistics, gradient, damping=0.0, mode="relative", ridge=None):
+        """The steepest direction ``(A + damping)^-1 gradient``.
+
+        Parameters
+        ----------
+        topology : Topology
+        statistics : pair
+        gradient : ndarray
+            Minus the gradient of the loss: theta, then output parameters.
+        damping : float
+        mode : {"relative", "absolute"}
+            Relative damping adds to each weight's ``A_ii`` its own centred variance
+            times `damping`, which keeps the invariances; absolute damping adds
+            `damping` to the diagonal, as in the paper's experiment.
+        ridge : ndarray of shape (n_parameters,), optional
+            Second derivatives of a penalty, added to the diagonal.
+        """
+        network, own = statistics
+        size = topology.n_parameters
+        relative, absolute = split_damping(damping, mode, size)
+        if ridge is not None:
+            absolute = ridge if absolute is None else absolute + ridge
+        step = self.reduction.solve(topology, network, gradient[:size], relative, absolute)
+        if gradient.size == size:
+            return step
+        own = own.copy()
+        own[np.diag_indices_from(own)] *= 1 + relative
+        own[np.diag_indices_from(own)] += damping if mode == "absolute" else 0.0
+        return np.concatenate([step, scaled_solve(own[None], gradient[None, size:, None])[0, :, 0]])
+
+
+def split_damping(damping, mode, size):
+    """Damping as the pair (relative factor, absolute diagonal or None)."""
+    if mode == "relative":
+        return damping, None
+    return 0.0, np.full(size, float(damping))

@@ -1,0 +1,59 @@
+"""What a modulus must offer."""
+
+import numpy as np
+
+_BLOCK_SIZE = 1 << 22
+
+
+class Modulus:
+    """A weight ``c_k(x)`` for each unit and sample.
+
+    Linear moduli only say which values (seeds) to set on the output
+    pre-activations: these are carried back by backpropagation, which is linear,
+    and c is the sum of their squares.
+
+    Attributes
+    ----------
+    linear : bool
+        Whether c is a sum of squares of backpropagated seeds, so that products
+        between different units, hence a full matrix, make sense.
+    needs_target : bool
+        Whether the true targets enter.
+    """
+
+    name = None
+    linear = True
+    needs_target = False
+
+    def n_seeds(self, n_outputs):
+        """Number of backpropagations a sample."""
+        raise NotImplementedError
+
+    def seeds(self, point, rng):
+        """Yield the seeds, arrays of shape (n_outputs, n_seeds of the block, n_samples)."""
+        raise NotImplementedError
+
+    def pulled(self, point, rng):
+        """Yield backpropagated seeds, arrays of shape (n_units, n_seeds, n_samples)."""
+        for seed in self.seeds(point, rng):
+            yield point.lin.pull(seed)
+
+    def values(self, point, rng):
+        """The numbers c, (n_units, n_samples).
+
+        Parameters
+        ----------
+        point : LossPoint
+        rng : RandomState
+            Used by sampled moduli only.
+        """
+        total = 0.0
+        for pulled in self.pulled(point, rng):
+            total = total + np.einsum("ufn,ufn->un", pulled, pulled)
+        return total
+
+
+def block_length(point):
+    """How many seeds to carry back at once, so that memory stays bounded."""
+    lin = point.lin
+    return max(1, _BLOCK_SIZE // (lin.topology.n_units * lin.n_samples))

@@ -1,0 +1,59 @@
+"""A loss and its differential on one batch."""
+
+from functools import cached_property
+
+import numpy as np
+
+
+class LossPoint:
+    """What is known of the loss of a network on a batch, at given parameters.
+
+    Parameters
+    ----------
+    lin : Linearization
+    output : Output
+    target : ndarray or None
+        Encoded targets; None where no quantity that needs them is asked for.
+    """
+
+    def __init__(self, lin, output, target=None):
+        self.lin, self.output, self.target = lin, output, target
+        self.v = lin.output_preactivations
+
+    @property
+    def weight(self):
+        """Total sample weight of the batch."""
+        return self.lin.total_weight
+
+    def mean(self, values):
+        """Weighted mean over samples (the last axis)."""
+        if self.lin.weight is None:
+            return values.mean(axis=-1)
+        return values @ self.lin.weight
+
+    def loss(self):
+        """Mean loss in nats, a float."""
+        return float(self.mean(self.output.loss(self.v, self.target)))
+
+    @cached_property
+    def backpropagated(self):
+        """``-d loss / d v_k`` of each sample, (n_units, n_samples)."""
+        return self.lin.pull(self.output.score(self.v, self.target))
+
+    def gradient(self):
+        """Minus the gradient of the mean loss: theta, then output parameters."""
+        edges = self.lin.edge_mean(self.backpropagated)
+        if not self.output.n_parameters:
+            return edges
+        own = self.mean(self.output.parameter_score(self.v, self.target))
+        return np.concatenate([edges, own])
+
+    def output_metric(self):
+        """Metric of the output's own parameters (paper, Remark "Metric for output
+        parameters"), (n_parameters, n_parameters)."""
+        if not self.output.n_parameters:
+            return np.empty((0, 0))
+        factor = self.output.parameter_factor(self.v)
+        weighted = factor if self.lin.weight is None else factor * self.lin.weight
+        gram = np.tensordot(weighted, factor, axes=((1, 2), (1, 2)))
+        return gram / self.lin.n_samples if self.lin.weight is None else gram

@@ -1,0 +1,67 @@
+"""What a reduction must offer."""
+
+import numpy as np
+
+
+class Reduction:
+    """Which entries of a metric are kept, and how to solve with them.
+
+    Statistics are tuples of arrays that are means over samples, so batches,
+    chunks, moving averages and partitions combine by one weighted sum. A
+    reduction has no state.
+
+    Attributes
+    ----------
+    prefix : str
+        Of the metric's name.
+    needs_seeds : bool
+        Whether backpropagated seeds are needed, not only the numbers c.
+    """
+
+    prefix = None
+    needs_seeds = False
+
+    def statistics(self, point, modulus, rng):
+        """The kept means over the samples of a batch, a tuple of arrays."""
+        raise NotImplementedError
+
+    def combine(self, parts):
+        """Weighted sum of statistics: `parts` yields pairs (weight, statistics)."""
+        total = None
+        for weight, statistics in parts:
+            scaled = [weight * part for part in statistics]
+            total = scaled if total is None else [a + b for a, b in zip(total, scaled, strict=True)]
+        return tuple(total)
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        """``(A + damping)^-1 gradient``.
+
+        Parameters
+        ----------
+        topology : Topology
+        statistics : tuple of ndarray
+        gradient : ndarray of shape (n_parameters,)
+        relative : float
+            Damping in units of each weight's own centred variance.
+        absolute : ndarray of shape (n_parameters,), optional
+            Damping added to the diagonal.
+        """
+        raise NotImplementedError
+
+    def block(self, topology, statistics, unit):
+        """The undamped (1 + fan_in, 1 + fan_in) matrix of one unit, bias first."""
+        raise NotImplementedError
+
+    def to_dense(self, topology, statistics):
+        """The undamped (n_parameters, n_parameters) matrix that `solve` inverts."""
+        matrix = np.zeros((topology.n_parameters,) * 2)
+        for unit in range(topology.n_units):
+            row = topology.row(unit)
+            matrix[row, row] = self.block(topology, statistics, unit)
+        return matrix
+
+    def check(self, topology, n_rows):
+        """Raise ValueError if the statistics would be too large.
+
+        `n_rows` is the number of samples times seeds.
+        """

@@ -1,0 +1,58 @@
+"""Diagonal reductions, and none at all."""
+
+import numpy as np
+
+from ..linalg import safe_divide
+from ._base import Reduction
+
+
+class Diagonal(Reduction):
+    """Keep ``A_00`` and ``A_ii``.
+
+    Not invariant. With the backpropagated modulus: diagonal Gauss-Newton (paper,
+    after Definition "Quasi-diagonal backpropagated metric gradient"). O(n d).
+    """
+
+    prefix = "diag"
+
+    def statistics(self, point, modulus, rng):
+        return (point.lin.edge_mean(modulus.values(point, rng), power=2),)
+
+    def _damped(self, statistics, relative, absolute):
+        damped = (1 + relative) * statistics[0]
+        return damped if absolute is None else damped + absolute
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        return safe_divide(gradient, self._damped(statistics, relative, absolute))
+
+    def block(self, topology, statistics, unit):
+        return np.diag(self._damped(statistics, 0.0, None)[topology.row(unit)])
+
+
+class RootDiagonal(Diagonal):
+    """Square root of the diagonal: with the outer-product modulus, the paper's
+    batch AdaGrad (section "A first experimental comparison").
+
+    Damping stands inside the square root. Not invariant. O(n d).
+    """
+
+    prefix = "root_diag"
+
+    def _damped(self, statistics, relative, absolute):
+        return np.sqrt(super()._damped(statistics, relative, absolute))
+
+
+class Euclidean(Reduction):
+    """The identity matrix: plain gradient. Takes no damping. Not invariant."""
+
+    prefix = "euclidean"
+
+    def statistics(self, point, modulus, rng):
+        return ()
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        return gradient
+
+    def block(self, topology, statistics, unit):
+        row = topology.row(unit)
+        return np.eye(row.stop - row.start)

@@ -1,0 +1,142 @@
+"""No reduction: the metric of the whole network at once."""
+
+import numpy as np
+
+from ..linalg import ROUNDING, _pseudo_solve, safe_divide, scaled_solve
+from ._base import Reduction
+
+# 1 GB of doubles.
+LARGEST_MATRIX = 130_000_000
+
+
+class Full(Reduction):
+    """Keep the matrix over all parameters.
+
+    Paper: Definition "Natural metric", Definition "Outer product metric". Its
+    statistics are the rows of ``U`` with ``A = U^T U``, one a sample and seed, as
+    long as there are fewer rows than parameters; then the solve is done in the
+    dual, with a matrix of the size of the rows. Beyond that they are A itself.
+    Invariant under every smooth reparametrization of the whole parameter, to
+    first order. P parameters, M rows: O(min(M, P)^2 max(M, P)).
+    """
+
+    prefix = ""
+    needs_seeds = True
+
+    def statistics(self, point, modulus, rng):
+        lin = point.lin
+        size = lin.topology.n_parameters
+        blocks = (lin.jacobian(pulled) for pulled in modulus.pulled(point, rng))
+        if lin.n_samples * modulus.n_seeds(len(point.v)) < size:
+            return (np.concatenate(list(blocks)),)
+        return (sum(rows.T @ rows for rows in blocks),)
+
+    def combine(self, parts):
+        parts = [(weight, statistics[0]) for weight, statistics in parts]
+        size = parts[0][1].shape[1]
+        if sum(len(matrix) for _, matrix in parts) < size:
+            return (np.concatenate([np.sqrt(weight) * rows for weight, rows in parts]),)
+        return (sum(weight * _gram(matrix) for weight, matrix in parts),)
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        (matrix,) = statistics
+        damping = np.zeros(topology.n_parameters) if absolute is None else absolute.copy()
+        dual = len(matrix) < topology.n_parameters
+        corner, border, diagonal = _bordering(topology, matrix, dual)
+        variance = diagonal - safe_divide(border, corner) * border
+        variance[(variance <= ROUNDING * diagonal) | ~topology.is_weight] = 0.0
+        damping += relative * variance
+        solve = _solve_dual if dual else _solve_primal
+        mean = np.where(topology.is_weight, safe_divide(border, corner), 0.0)
+        if damping[topology.bias].any():
+            mean[:] = 0.0
+        return solve(topology, matrix, gradient, damping, mean, diagonal)
+
+    def block(self, topology, statistics, unit):
+        row = topology.row(unit)
+        return self.to_dense(topology, statistics)[row, row]
+
+    def to_dense(self, topology, statistics):
+        return _gram(statistics[0])
+
+    def check(self, topology, n_rows):
+        size = topology.n_parameters
+        if min(n_rows, size) * size > LARGEST_MATRIX:
+            small = min(n_rows, size)
+            raise ValueError(
+                f"A full metric of {size} parameters on {n_rows} rows (samples x seeds) needs a "
+                f"matrix of {8 * small * size / 1e9:.1f} GB and about "
+                f"{small**2 * size / 1e12:.1f} Tflop a step. Use its unitwise, kron or qd form."
+            )
+
+
+def _gram(matrix):
+    return matrix if matrix.shape[0] == matrix.shape[1] else matrix.T @ matrix
+
+
+def _bordering(topology, matrix, dual):
+    """A_00, A_0i and A_ii of each parameter's own unit."""
+    bias = topology.bias[topology.owner]
+    if dual:
+        diagonal = np.einsum("mp,mp->p", matrix, matrix)
+        border = np.einsum("mp,mp->p", matrix, matrix[:, bias])
+    else:
+        diagonal = matrix.diagonal().copy()
+        border = matrix[np.arange(len(matrix)), bias]
+    return diagonal[bias], border, diagonal
+
+
+def _centre(topology, columns, mean):
+    """Columns of the weights minus ``mean`` times their unit's bias column."""
+    return columns - columns[:, topology.bias[topology.owner]] * mean
+
+
+def _uncentre(topology, step, mean):
+    step = step.copy()
+    step[topology.bias] -= np.add.reduceat(mean * step, topology.bias)
+    return step
+
+
+def _solve_primal(topology, matrix, gradient, damping, mean, diagonal):
+    damped = matrix.copy()
+    damped[np.diag_indices_from(damped)] += damping
+    damped = _centre(topology, _centre(topology, damped, mean).T, mean)
+    rhs = gradient - mean * gradient[topology.bias][topology.owner]
+    reference = (diagonal + damping)[None]
+    step = scaled_solve(damped[None], rhs[None, :, None], reference)[0, :, 0]
+    return _uncentre(topology, step, mean)
+
+
+def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
+    """Solve with ``U^T U + D`` by a matrix of the size of the rows of U.
+
+    Where D > 0 the unknowns are eliminated: ``x = D^-1 (g - U^T u)`` with the
+    dual variable ``u = U x``. Undamped biases b stay: ``u = (1 + K)^-1 (h + U_b
+    x_b)`` and ``U_b^T u = g_b``. Undamped weights are those without variance.
+    """
+    rows = _centre(topology, rows, mean)
+    rhs = gradient - mean * gradient[topology.bias][topology.owner]
+    damped = damping > 0
+    if not damped.any():
+        # Minimum norm: x = U^T (U U^T)^+ (U U^T)^+ U g.
+        scale = safe_divide(1.0, np.sqrt(np.einsum("mp,mp->p", rows, rows)))
+        scale[np.einsum("mp,mp->p", rows, rows) <= ROUNDING * diagonal] = 0.0
+        scaled = rows * scale
+        kernel = scaled @ scaled.T
+        dual = _pseudo_solve(kernel, (scaled @ (rhs * scale))[:, None])
+        step = scale * (scaled.T @ _pseudo_solve(kernel, dual)[:, 0])
+        return _uncentre(topology, step, mean)
+    free = np.flatnonzero(~damped & ~topology.is_weight)
+    weighted = rows[:, damped] / damping[damped]
+    kernel = weighted @ rows[:, damped].T
+    kernel[np.diag_indices_from(kernel)] += 1.0
+    known = np.column_stack([weighted @ rhs[damped], rows[:, free]])
+    solved = np.linalg.solve(kernel, known)
+    step = np.zeros(topology.n_parameters)
+    inner = rows[:, free].T @ solved
+    schur = (inner[:, 1:] + inner[:, 1:].T) / 2
+    residual = rhs[free] - inner[:, 0]
+    step[free] = scaled_solve(schur[None].copy(), residual[None, :, None])[0, :, 0]
+    dual = solved[:, 0] + solved[:, 1:] @ step[free]
+    step[damped] = (rhs[damped] - rows[:, damped].T @ dual) / damping[damped]
+    return _uncentre(topology, step, mean)

@@ -1,0 +1,53 @@
+"""The quasi-diagonal reduction."""
+
+import numpy as np
+
+from ..linalg import centred_variance, safe_divide
+from ._base import Reduction
+
+
+class QuasiDiagonal(Reduction):
+    """Keep ``A_00``, ``A_0i`` and ``A_ii``.
+
+    The reduced matrix is ``diag(A) + v v^T / A_00 - diag(v v^T / A_00)`` with v
+    the first row of A (paper, section "Quasi-diagonal reduction of a unitwise
+    metric"): weights and bias as in A, weights among each other only through the
+    bias. Positive definite, unlike the arrow matrix of the kept entries. Its
+    inverse is the rule of Proposition "Quasi-diagonal gradient step". Invariant
+    under affine reparametrization of units and inputs. O(n d).
+    """
+
+    prefix = "qd"
+
+    def statistics(self, point, modulus, rng):
+        values = modulus.values(point, rng)
+        return point.lin.edge_mean(values), point.lin.edge_mean(values, power=2)
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        first, second = statistics
+        corner = first[topology.bias]
+        variance = centred_variance(corner[topology.owner], first, second)
+        reference = second
+        if absolute is not None:
+            # The reduction of the damped matrix, not the damped reduction.
+            corner = corner + absolute[topology.bias]
+            reference = second + absolute
+            damped = centred_variance(corner[topology.owner], first, reference)
+            variance = damped + relative * variance
+        else:
+            variance = (1 + relative) * variance
+        mean = safe_divide(first, corner[topology.owner])
+        mean[topology.bias] = 0.0
+        pure_bias = safe_divide(gradient[topology.bias], corner)
+        residual = gradient - mean * gradient[topology.bias][topology.owner]
+        step = safe_divide(residual, variance)
+        step[topology.bias] = 0.0
+        step[topology.bias] = pure_bias - np.add.reduceat(mean * step, topology.bias)
+        return step
+
+    def block(self, topology, statistics, unit):
+        first, second = (part[topology.row(unit)] for part in statistics)
+        matrix = np.outer(safe_divide(first, first[0]), first)
+        matrix[0] = matrix[:, 0] = first
+        np.fill_diagonal(matrix, second)
+        return matrix

@@ -1,0 +1,53 @@
+"""The unitwise reduction."""
+
+import numpy as np
+
+from ..linalg import centred_solve
+from ._base import Reduction
+
+# 4 GB of blocks; beyond that qd and kron are the metrics to use.
+LARGEST_BLOCKS = 500_000_000
+
+
+class Unitwise(Reduction):
+    """Keep the block of each unit's incoming parameters.
+
+    Paper: Definitions "Unitwise Fisher matrix" and "Backpropagated metric".
+    Invariant under affine reparametrization of units and inputs, and under affine
+    recombination of the signals that a unit receives. O(n d^2) a sample to build,
+    O(n d^3) to solve.
+    """
+
+    prefix = "unitwise"
+
+    def statistics(self, point, modulus, rng):
+        return tuple(point.lin.unit_gram(modulus.values(point, rng)))
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        step = np.empty(topology.n_parameters)
+        for group, blocks in zip(topology.groups, statistics, strict=True):
+            damping = None if absolute is None else group.take(absolute)
+            rhs = group.take(gradient)[:, :, None]
+            group.put(step, centred_solve(blocks, rhs, relative, damping)[..., 0])
+        return step
+
+    def block(self, topology, statistics, unit):
+        group, index = locate(topology, unit)
+        return statistics[group][index]
+
+    def check(self, topology, n_rows):
+        size = sum(len(group.units) * (1 + group.fan_in) ** 2 for group in topology.groups)
+        if size > LARGEST_BLOCKS:
+            raise ValueError(
+                f"A unitwise metric of this network needs blocks of {8 * size / 1e9:.1f} GB "
+                f"(units x (1 + fan-in)^2). Use its qd or kron form, or sparser connectivity."
+            )
+
+
+def locate(topology, unit):
+    """The number of a unit's group, and its place in the group."""
+    for number, group in enumerate(topology.groups):
+        index = np.flatnonzero(group.units == unit)
+        if len(index):
+            return number, int(index[0])
+    raise ValueError(f"There is no unit {unit}.")

@@ -1,0 +1,24 @@
+"""Networks and their differential; nothing here knows an output or a metric."""
+
+from .activations import ACTIVATIONS, Activation, AffineActivation, get_activation
+from .initialization import initialize
+from .linearization import Inputs, Linearization, as_inputs
+from .network import Network
+from .reparametrization import convert_sigmoids, reparametrize, rescale_inputs
+from .topology import Topology
+
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "AffineActivation",
+    "Inputs",
+    "Linearization",
+    "Network",
+    "Topology",
+    "as_inputs",
+    "convert_sigmoids",
+    "get_activation",
+    "initialize",
+    "reparametrize",
+    "rescale_inputs",
+]

@@ -1,0 +1,182 @@
+"""Activation functions, as functions of the pre-activation.
+
+An activation maps the pre-activations ``v`` of a group of units, an array of
+shape (n_units, n_samples), to their activities ``a = s(v)`` and slopes
+``r = s'(v)``. A new activation is one class here and one entry of
+`ACTIVATIONS`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_expit
+
+# expit(-500) is 7e-218: far below any use, and its square does not underflow.
+_LARGEST_EXPONENT = 500.0
+_SMALLEST_LOGARITHM = -700.0
+_LARGEST_RATE = 1e12
+
+
+class Activation:
+    """Base class: an almost everywhere differentiable function of v.
+
+    Attributes
+    ----------
+    midpoint, half_range : float
+        Centre and half width of the typical activities; they place the
+        initial weights of the units downstream.
+    input_gain : float
+        The slope scale ``g``: initial pre-activations have a standard
+        deviation near ``2 / g``, where the unit is neither linear nor
+        saturated (the paper's initialisation, section 5).
+    logistic_gain : float or None
+        ``g`` if the activation is an affine function of ``expit(g v)``, so that
+        its activity can be read as a probability; None otherwise.
+    """
+
+    midpoint = 0.0
+    half_range = 1.0
+    input_gain = 2.0
+    logistic_gain = None
+
+    def value_and_slope(self, v):
+        """Activities and slopes, two new arrays of the shape of `v`."""
+        raise NotImplementedError
+
+    def value(self, v):
+        """Activities only."""
+        return self.value_and_slope(v)[0]
+
+    def log_value(self, v):
+        """ln abs(a) and its derivative with respect to v.
+
+        Where a vanishes the logarithm is floored and the derivative is 0.
+        """
+        a, r = self.value_and_slope(v)
+        size = np.abs(a)
+        logarithm = np.log(np.maximum(size, np.exp(_SMALLEST_LOGARITHM)))
+        rate = np.divide(r, a, out=np.zeros_like(a), where=size > 0)
+        return logarithm, np.clip(rate, -_LARGEST_RATE, _LARGEST_RATE)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Activation):
+    """``low + (high - low) expit(gain v)``: logistic, tanh and their kin.
+
+    The slope is computed from ``exp(-gain v)``, never as ``a (1 - a)``, so that
+    it keeps its relative accuracy however saturated the unit is, on both sides
+    alike.
+    """
+
+    low: float
+    high: float
+    gain: float
+
+    @property
+    def midpoint(self):
+        return (self.low + self.high) / 2
+
+    @property
+    def half_range(self):
+        return (self.high - self.low) / 2
+
+    @property
+    def input_gain(self):
+        return self.gain
+
+    @property
+    def logistic_gain(self):
+        return self.gain
+
+    def value_and_slope(self, v):
+        e = v * -self.gain
+        np.clip(e, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=e)
+        np.exp(e, out=e)
+        p = 1.0 + e
+        np.reciprocal(p, out=p)
+        e *= p
+        e *= p
+        span = self.high - self.low
+        if span * self.gain != 1.0:
+            e *= span * self.gain
+        if span != 1.0:
+            p *= span
+        if self.low != 0.0:
+            p += self.low
+        return p, e
+
+    def log_value(self, v):
+        if self.low != 0.0:
+            return super().log_value(v)
+        gain = self.gain
+        return np.log(self.high) + log_expit(gain * v), gain * np.exp(log_expit(-gain * v))
+
+
+class ReLU(Activation):
+    """``max(v, 0)``, slope 0 at 0."""
+
+    # Half of the units are off: weights larger by sqrt(2) keep the variance.
+    input_gain = np.sqrt(2.0)
+
+    def value_and_slope(self, v):
+        return np.maximum(v, 0.0), (v > 0).astype(v.dtype)
+
+
+class Identity(Activation):
+    """``v`` itself: a linear unit."""
+
+    def value_and_slope(self, v):
+        return v.copy(), np.ones_like(v)
+
+
+@dataclass(frozen=True, eq=False)
+class AffineActivation(Activation):
+    """``alpha s(gamma v) + beta`` with one (alpha, beta, gamma) a unit.
+
+    What a unit becomes under the paper's affine reparametrization (section
+    "Invariance properties").
+
+    Parameters
+    ----------
+    base : Activation
+        The activation s.
+    alpha, beta, gamma : ndarray of shape (n_units,)
+        Scale and shift of the activity, scale of the pre-activation.
+    """
+
+    base: Activation
+    alpha: np.ndarray
+    beta: np.ndarray
+    gamma: np.ndarray
+
+    def value_and_slope(self, v):
+        a, r = self.base.value_and_slope(v * self.gamma[:, None])
+        return self.alpha[:, None] * a + self.beta[:, None], (self.alpha * self.gamma)[:, None] * r
+
+
+ACTIVATIONS = {
+    "logistic": Sigmoid(0.0, 1.0, 1.0),
+    "tanh": Sigmoid(-1.0, 1.0, 2.0),
+    "scaled_tanh": Sigmoid(-1.7159, 1.7159, 4.0 / 3.0),
+    "relu": ReLU(),
+    "identity": Identity(),
+}
+
+
+def get_activation(activation):
+    """The `Activation` of that name; an `Activation` passes through.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
+    if isinstance(activation, Activation):
+        return activation
+    try:
+        return ACTIVATIONS[activation]
+    except (KeyError, TypeError):
+        raise ValueError(
+            f"Unknown activation {activation!r}: choose one of {sorted(ACTIVATIONS)} "
+            "or pass an Activation object."
+        ) from None

@@ -1,0 +1,82 @@
+"""Topologies from adjacency matrices: topological levels of any acyclic graph."""
+
+import numpy as np
+from scipy import sparse
+
+from .topology import next_level
+
+
+def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
+    """Build the `Topology` of an adjacency matrix; see `Topology.from_sparse`.
+
+    Units are renumbered by topological depth, hidden units of a depth before
+    outputs, otherwise in the given order (``topology.order`` keeps the map).
+    """
+    graph = sparse.csr_array(adjacency, copy=True)
+    if graph.shape[0] != graph.shape[1]:
+        raise ValueError(f"An adjacency matrix must be square, got shape {graph.shape}.")
+    graph.sum_duplicates()
+    graph.eliminate_zeros()
+    depth = _depths(graph)
+    fan_in = np.diff(graph.tocsc().indptr)
+    if n_inputs is None:
+        computed = np.flatnonzero(fan_in > 0)
+        n_inputs = int(computed[0]) if len(computed) else len(fan_in)
+    if not 1 <= n_inputs < len(fan_in):
+        raise ValueError(f"n_inputs must leave inputs and computed units, got {n_inputs}.")
+    if fan_in[:n_inputs].any():
+        raise ValueError("Input units must have no incoming links.")
+    outputs = _check_outputs(graph, n_inputs, outputs)
+    return _build(cls, graph, depth, n_inputs, outputs)
+
+
+def _check_outputs(graph, n_inputs, outputs):
+    if outputs is None:
+        outputs = np.flatnonzero(np.diff(graph.indptr) == 0)
+        outputs = outputs[outputs >= n_inputs]
+    outputs = np.asarray(outputs, dtype=int)
+    if outputs.ndim != 1 or not len(outputs) or len(np.unique(outputs)) < len(outputs):
+        raise ValueError("outputs must be a non-empty list of distinct units.")
+    if outputs.min() < n_inputs or outputs.max() >= graph.shape[0]:
+        raise ValueError("outputs must be computed units, not inputs.")
+    return outputs
+
+
+def _depths(graph):
+    """Length of the longest path into each unit."""
+    pending = np.diff(graph.tocsc().indptr)
+    depth = np.zeros(len(pending), dtype=int)
+    ready = list(np.flatnonzero(pending == 0))
+    n_done = 0
+    while ready:
+        unit = ready.pop()
+        n_done += 1
+        for target in graph.indices[graph.indptr[unit] : graph.indptr[unit + 1]]:
+            depth[target] = max(depth[target], depth[unit] + 1)
+            pending[target] -= 1
+            if pending[target] == 0:
+                ready.append(target)
+    if n_done < len(depth):
+        raise ValueError("The graph has a cycle: feedforward networks need an acyclic one.")
+    return depth
+
+
+def _build(cls, graph, depth, n_inputs, outputs):
+    is_output = np.isin(np.arange(len(depth)), outputs)
+    key = 2 * np.maximum(depth[n_inputs:], 1) + is_output[n_inputs:]
+    order = n_inputs + np.argsort(key, kind="stable")
+    number = np.arange(len(depth))
+    number[order] = np.arange(n_inputs, len(depth))
+    incoming = graph.tocsc()[:, order]
+    levels = []
+    for value in np.unique(key):
+        units = np.flatnonzero(np.sort(key, kind="stable") == value)
+        part = incoming[:, units[0] : units[-1] + 1]
+        lists = [
+            np.sort(number[part.indices[start:stop]])
+            for start, stop in zip(part.indptr[:-1], part.indptr[1:], strict=True)
+        ]
+        levels.append(
+            next_level(n_inputs, levels, part.indptr.astype(int), np.concatenate(lists).astype(int))
+        )
+    return cls(n_inputs, tuple(levels), number[outputs] - n_inputs, order=order)

@@ -1,0 +1,279 @@
+"""The differential of a network on a batch of samples.
+
+A `Linearization` is made by a forward pass. Arrays have the unit axis first and
+the sample axis last: activities ``a``, slopes ``r`` and pre-activations ``v`` of
+the computed units are (n_units, n_samples). Everything that any metric of the
+paper needs is one of
+
+* ``pull(seed)``: values on the output pre-activations, carried back to every
+  unit by the transposed differential (backpropagation),
+* ``pull_squared(seed)``: the same with squared weights and slopes,
+* ``edge_mean(values)``: sample means of source activity times unit value on
+  every parameter (the gradient; the bordering entries of a metric),
+* ``unit_gram(values)``: sample means of the products of all pairs of incoming
+  activities, weighted by one value a unit and sample (a metric's blocks).
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from .kernels import times
+
+_GRAM_SIZE = 1 << 22
+
+
+class Inputs:
+    """Input activities of a batch, (n_inputs, n_samples), dense or sparse."""
+
+    def __init__(self, X):
+        if sparse.issparse(X):
+            self.values = sparse.csr_array(X).astype(np.float64, copy=False).T
+        else:
+            self.values = np.asarray(X, dtype=np.float64).T
+        self.n_samples = self.values.shape[1]
+
+    @cached_property
+    def squares(self):
+        """Squared activities."""
+        return self.values.power(2) if sparse.issparse(self.values) else self.values**2
+
+    def dense(self, rows):
+        """The chosen input units as an ndarray."""
+        if sparse.issparse(self.values):
+            return self.values.tocsr()[rows].toarray()
+        return self.values[rows]
+
+
+def as_inputs(X):
+    """X as `Inputs`; what is one already passes through."""
+    return X if isinstance(X, Inputs) else Inputs(X)
+
+
+class Linearization:
+    """A network's activities and differential on a batch.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (n_parameters,)
+    inputs : Inputs
+    sample_weight : ndarray of shape (n_samples,), optional
+        All means over samples are weighted by it.
+
+    Attributes
+    ----------
+    v, a, r : ndarray of shape (n_units, n_samples)
+        Pre-activations, activities and slopes of the computed units.
+    total_weight : float
+        Sum of the sample weights (n_samples without weights).
+    """
+
+    def __init__(self, network, theta, inputs, sample_weight=None):
+        self.network, self.inputs = network, inputs
+        self.topology = network.topology
+        self.n_samples = inputs.n_samples
+        if sample_weight is None:
+            self.total_weight, self.weight = float(self.n_samples), None
+        else:
+            self.total_weight = float(np.sum(sample_weight))
+            self.weight = sample_weight / self.total_weight if self.total_weight > 0 else None
+        self._matrices = [
+            [(links, links.weights(theta)) for links in level.links]
+            for level in self.topology.levels
+        ]
+        self._forward(theta)
+
+    def _forward(self, theta):
+        shape = (self.topology.n_units, self.n_samples)
+        self.v, self.a, self.r = np.empty(shape), np.empty(shape), np.empty(shape)
+        for level, activation, matrices in zip(
+            self.topology.levels, self.network.activations, self._matrices, strict=True
+        ):
+            v = self.v[level.units]
+            v[...] = theta[level.bias, None]
+            for links, weights in matrices:
+                source = self.inputs.values if links.from_inputs else self.a
+                v += times(weights, source[links.rows])
+            self.a[level.units], self.r[level.units] = activation.value_and_slope(v)
+
+    @property
+    def output_preactivations(self):
+        """Pre-activations of the output units, (n_outputs, n_samples)."""
+        return self.v[self.topology.outputs]
+
+    @property
+    def output_activities(self):
+        """Activities of the output units, (n_outputs, n_samples)."""
+        return self.a[self.topology.outputs]
+
+    # -------------------------------------------------------------- transport
+    def pull(self, seed):
+        """Backpropagate values on the output pre-activations.
+
+        Parameters
+        ----------
+        seed : ndarray of shape (n_outputs, n_samples) or (n_outputs, n_seeds, n_samples)
+
+        Returns
+        -------
+        ndarray of shape (n_units, n_samples) or (n_units, n_seeds, n_samples)
+            ``sum_o seed_o dv_o / dv_k``: the paper's reduced backpropagation
+            equation, section "Notation for neural networks".
+        """
+        return self._transport(seed, lambda weights: weights, self.r)
+
+    def pull_squared(self, seed):
+        """Backpropagate with squared weights and squared slopes.
+
+        Takes and returns arrays of shape (n_outputs, n_samples) and (n_units,
+        n_samples): the recursion of the backpropagated modulus (Definition
+        "Backpropagated modulus"), in pre-activations.
+        """
+        return self._transport(seed, _square, self.r**2)
+
+    def _transport(self, seed, matrix_of, slopes):
+        topology = self.topology
+        pulled = np.empty((topology.n_units, *seed.shape[1:]))
+        flat = pulled.reshape(topology.n_units, -1)
+        flat[topology.unfed] = 0.0
+        if seed.ndim == 3:
+            slopes = slopes[:, None, :]
+        for level, outputs, matrices in zip(
+            reversed(topology.levels),
+            reversed(topology.level_outputs),
+            reversed(self._matrices),
+            strict=True,
+        ):
+            values = pulled[level.units]
+            values *= slopes[level.units]
+            if outputs is not None:
+                values += seed[outputs]
+            for links, weights in matrices:
+                if not links.from_inputs:
+                    carried = (matrix_of(weights).T, flat[level.units])
+                    if links.fresh:
+                        flat[links.rows] = carried[0] @ carried[1]
+                    else:
+                        flat[links.rows] += carried[0] @ carried[1]
+        return pulled
+
+    # ------------------------------------------------------------------ means
+    def edge_mean(self, values, power=1):
+        """Means over samples of ``a_i^power * values_k`` on every parameter.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_units, n_samples)
+        power : {1, 2}
+
+        Returns
+        -------
+        ndarray of shape (n_parameters,)
+            At biases (a_0 = 1) the mean of ``values_k``.
+        """
+        if self.weight is not None:
+            values = values * self.weight
+        means = np.empty(self.topology.n_parameters)
+        squares = None
+        for level in self.topology.levels:
+            target_values = values[level.units]
+            means[level.bias] = target_values.sum(axis=1)
+            for links in level.links:
+                if links.from_inputs:
+                    source = self.inputs.values if power == 1 else self.inputs.squares
+                elif power == 1:
+                    source = self.a
+                else:
+                    squares = self.a**2 if squares is None else squares
+                    source = squares
+                links.edge_sums(target_values, source[links.rows], means)
+        if self.weight is None:
+            means /= self.n_samples
+        return means
+
+    def unit_gram(self, values=None):
+        """Means over samples of ``a_i a_j values_k`` for all incoming i, j of k.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_units, n_samples), optional
+            Not negative. Without it ``values = 1``, and units that share their
+            sources share one block.
+
+        Returns
+        -------
+        list of ndarray of shape (n, 1 + fan_in, 1 + fan_in)
+            One stack a `FanInGroup`, bias (i = 0) first; n is 1 for a group that
+            shares its sources if `values` is None. O(units x fan_in^2 x samples).
+        """
+        return [self._group_gram(group, values) for group in self.topology.groups]
+
+    def incoming(self, group, units=slice(None)):
+        """Incoming activities of a group's units, constant first.
+
+        Returns
+        -------
+        ndarray of shape (1 or n, 1 + fan_in, n_samples)
+        """
+        sources = group.sources[units]
+        activities = np.empty((len(sources), 1 + group.fan_in, self.n_samples))
+        activities[:, 0] = 1.0
+        is_input = sources < self.topology.n_inputs
+        if is_input.all():
+            activities[:, 1:] = self.inputs.dense(sources.ravel()).reshape(*sources.shape, -1)
+        elif not is_input.any():
+            activities[:, 1:] = self.a[sources - self.topology.n_inputs]
+        else:
+            body = activities[:, 1:]
+            body[is_input] = self.inputs.dense(sources[is_input])
+            body[~is_input] = self.a[sources[~is_input] - self.topology.n_inputs]
+        return activities
+
+    def jacobian(self, pulled):
+        """Derivatives of seeded output values with respect to every parameter.
+
+        Parameters
+        ----------
+        pulled : ndarray of shape (n_units, n_seeds, n_samples)
+            What `pull` made of the seeds.
+
+        Returns
+        -------
+        ndarray of shape (n_seeds * n_samples, n_parameters)
+            Scaled by the square root of the normalised sample weights, so that
+            ``J^T J`` is a mean over samples.
+        """
+        n_rows = pulled.shape[1] * self.n_samples
+        rows = np.empty((self.topology.n_parameters, n_rows))
+        pulled = pulled * self._root_weight(None, None)
+        for group in self.topology.groups:
+            product = self.incoming(group)[:, :, None, :] * pulled[group.units, None]
+            rows[group.params] = product.reshape(rows[group.params].shape)
+        return rows.T
+
+    def _group_gram(self, group, values):
+        m = 1 + group.fan_in
+        root = self._root_weight(group, values)
+        count = 1 if root.ndim == 1 and group.shared else len(group.units)
+        blocks = np.empty((count, m, m))
+        shared = self.incoming(group) if group.shared else None
+        step = max(1, _GRAM_SIZE // (m * self.n_samples))
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            activities = self.incoming(group, part) if shared is None else shared
+            weighted = activities * (root if root.ndim == 1 else root[part, None, :])
+            np.matmul(weighted, weighted.transpose(0, 2, 1), out=blocks[part])
+        return blocks
+
+    def _root_weight(self, group, values):
+        """Square roots of value times normalised sample weight."""
+        weight = np.full(self.n_samples, 1 / self.n_samples) if self.weight is None else self.weight
+        if values is None:
+            return np.sqrt(weight)
+        return np.sqrt(values[group.units] * weight)
+
+
+def _square(weights):
+    return weights.power(2) if sparse.issparse(weights) else weights * weights

@@ -1,0 +1,71 @@
+"""A network: a topology, one activation a level, and its forward pass."""
+
+from dataclasses import dataclass
+
+from .activations import get_activation
+from .linearization import Linearization, as_inputs
+from .topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Units with activations; parameters are passed in, never stored.
+
+    Parameters
+    ----------
+    topology : Topology
+    activations : tuple of Activation
+        One a level.
+    """
+
+    topology: Topology
+    activations: tuple
+
+    @classmethod
+    def build(cls, topology, hidden="tanh", output="identity"):
+        """A network with given hidden and output activations.
+
+        Parameters
+        ----------
+        topology : Topology
+        hidden : str, Activation, or a sequence of them
+            For all hidden levels, or one for each.
+        output : str or Activation
+            For the output levels.
+
+        Raises
+        ------
+        ValueError
+            If an activation is unknown or their number does not fit.
+        """
+        n_hidden = sum(outputs is None for outputs in topology.level_outputs)
+        names = list(hidden) if isinstance(hidden, list | tuple) else [hidden] * n_hidden
+        if len(names) != n_hidden:
+            raise ValueError(
+                f"activation has {len(names)} entries, the network has {n_hidden} hidden levels: "
+                "give one for all or one for each."
+            )
+        remaining = iter(names)
+        return cls(
+            topology,
+            tuple(
+                get_activation(next(remaining) if outputs is None else output)
+                for outputs in topology.level_outputs
+            ),
+        )
+
+    def linearize(self, theta, X, sample_weight=None):
+        """Forward pass that keeps what the differential needs.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_parameters,)
+        X : array, sparse matrix or inputs made by `as_inputs`, (n_samples, n_inputs)
+        sample_weight : ndarray of shape (n_samples,), optional
+
+        Returns
+        -------
+        Linearization
+            Costs O(links x samples).
+        """
+        return Linearization(self, theta, as_inputs(X), sample_weight)

@@ -1,0 +1,151 @@
+"""The same function of the input, written with other numbers.
+
+Each function returns a network that computes the same outputs. What training
+makes of two such networks is what invariance is about (paper, section "Invariance
+properties").
+"""
+
+import numpy as np
+
+from .activations import AffineActivation, Sigmoid, get_activation
+from .network import Network
+
+
+def reparametrize(network, theta, alpha=1.0, beta=0.0, gamma=1.0):
+    """(alpha, beta, gamma)-affine reparametrization of hidden units.
+
+    Paper, section "Invariance properties": unit k sends ``a' = alpha s(gamma v') +
+    beta`` instead of ``a = s(v)``; incoming weights are divided by gamma, outgoing
+    ones by alpha, and the biases of the units it feeds make up for beta.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (n_parameters,)
+    alpha, beta, gamma : float or ndarray of shape (n_units,)
+        One value for each computed unit, the outputs' values included but ignored:
+        outputs keep their parametrization.
+
+    Returns
+    -------
+    network : Network
+    theta : ndarray of shape (n_parameters,)
+
+    Raises
+    ------
+    ValueError
+        If an alpha or gamma is 0.
+    """
+    topology = network.topology
+    hidden = np.ones(topology.n_units, dtype=bool)
+    hidden[topology.outputs] = False
+    alpha, beta, gamma = (
+        np.where(hidden, np.broadcast_to(x, topology.n_units), default).astype(float)
+        for x, default in ((alpha, 1.0), (beta, 0.0), (gamma, 1.0))
+    )
+    if not (alpha.all() and gamma.all()):
+        raise ValueError("alpha and gamma must not be 0.")
+    activations = tuple(
+        activation
+        if outputs is not None
+        else AffineActivation(activation, alpha[u], beta[u], gamma[u])
+        for activation, outputs, u in zip(
+            network.activations,
+            topology.level_outputs,
+            [level.units for level in topology.levels],
+            strict=True,
+        )
+    )
+    n_inputs = topology.n_inputs
+    scale = np.concatenate([np.ones(n_inputs), alpha])
+    shift = np.concatenate([np.zeros(n_inputs), beta])
+    return Network(topology, activations), _rewrite(topology, theta, scale, shift, gamma)
+
+
+def rescale_inputs(network, theta, scale=1.0, shift=0.0):
+    """Parameters for inputs ``scale * x + shift`` instead of x.
+
+    ``scale=-1, shift=1`` exchanges 0 and 1.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (n_parameters,)
+    scale, shift : float or ndarray of shape (n_inputs,)
+
+    Returns
+    -------
+    theta : ndarray of shape (n_parameters,)
+
+    Raises
+    ------
+    ValueError
+        If a scale is 0.
+    """
+    topology = network.topology
+    scale, shift = (np.broadcast_to(x, topology.n_inputs) for x in (scale, shift))
+    if not scale.all():
+        raise ValueError("scale must not be 0.")
+    n_units = topology.n_units
+    scale = np.concatenate([scale, np.ones(n_units)])
+    shift = np.concatenate([shift, np.zeros(n_units)])
+    return _rewrite(topology, theta, scale, shift, np.ones(n_units))
+
+
+def convert_sigmoids(network, theta, to):
+    """Write all sigmoid units, outputs included, with another sigmoid.
+
+    Between "logistic" and "tanh" these are the paper's equations for weights and
+    biases (section "Gradient descents and metrics", "from sigmoid to tanh"); there
+    the inputs are rewritten as well: see `rescale_inputs`. A Bernoulli output must
+    be given the new output activation.
+
+    Parameters
+    ----------
+    network : Network
+    theta : ndarray of shape (n_parameters,)
+    to : str or Activation
+        "logistic", "tanh" or "scaled_tanh".
+
+    Returns
+    -------
+    network : Network
+    theta : ndarray of shape (n_parameters,)
+
+    Raises
+    ------
+    ValueError
+        If `to` is not a sigmoid.
+    """
+    target = get_activation(to)
+    if not isinstance(target, Sigmoid):
+        raise ValueError(f"to={to!r} is not a sigmoid: use logistic, tanh or scaled_tanh.")
+    topology = network.topology
+    scale = np.ones(topology.n_inputs + topology.n_units)
+    shift = np.zeros_like(scale)
+    gamma = np.ones(topology.n_units)
+    activations = []
+    for level, activation in zip(topology.levels, network.activations, strict=True):
+        if isinstance(activation, Sigmoid):
+            sources = slice(
+                topology.n_inputs + level.units.start, topology.n_inputs + level.units.stop
+            )
+            ratio = (target.high - target.low) / (activation.high - activation.low)
+            scale[sources] = ratio
+            shift[sources] = target.low - ratio * activation.low
+            gamma[level.units] = target.gain / activation.gain
+            activation = target
+        activations.append(activation)
+    return Network(topology, tuple(activations)), _rewrite(topology, theta, scale, shift, gamma)
+
+
+def _rewrite(topology, theta, scale, shift, gamma):
+    """Parameters for sources ``scale a + shift`` and pre-activations ``v / gamma``."""
+    is_weight = topology.is_weight
+    source, owner = topology.source[is_weight], topology.owner[is_weight]
+    rewritten = theta.astype(float).copy()
+    weights = theta[is_weight] / scale[source]
+    moved = np.bincount(owner, weights * shift[source], minlength=topology.n_units)
+    rewritten[is_weight] = weights
+    rewritten[topology.bias] -= moved
+    return rewritten / gamma[topology.owner]

@@ -1,0 +1,381 @@
+"""Which unit listens to which: immutable directed acyclic graphs of units.
+
+Numbering. Sources are numbered inputs first (0 .. n_inputs - 1), then the
+computed units in topological order; computed unit k is source n_inputs + k.
+
+Parameters. theta is one flat vector, unit by unit in topological order; each
+unit's row holds its bias, then the weights of its incoming links by increasing
+source. So the parameters of a level are one slice, and where all units of a
+level listen to the same sources, that slice is a matrix.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from .kernels import FullLinks, make_links
+
+
+@dataclass(frozen=True, eq=False)
+class FanInGroup:
+    """Units of one level with equally many incoming links.
+
+    Parameters
+    ----------
+    units : ndarray of int, shape (n,)
+        Numbers among the computed units.
+    params : slice or ndarray of int, shape (n, 1 + fan_in)
+        Where the units' rows stand in theta, bias first.
+    sources : ndarray of int, shape (1, fan_in) or (n, fan_in)
+        Incoming units; one row if all units share them.
+    """
+
+    units: np.ndarray
+    params: slice | np.ndarray
+    sources: np.ndarray
+
+    @property
+    def fan_in(self):
+        """Incoming links of each unit, the bias not counted."""
+        return self.sources.shape[1]
+
+    @property
+    def shared(self):
+        """Whether all units listen to the same sources."""
+        return len(self.sources) == 1
+
+    def take(self, vector):
+        """The rows of these units in a vector over theta, (n, 1 + fan_in)."""
+        return vector[self.params].reshape(len(self.units), 1 + self.fan_in)
+
+    def put(self, vector, rows):
+        """Write rows (n, 1 + fan_in) into a vector over theta."""
+        vector[self.params] = rows.reshape(vector[self.params].shape)
+
+
+class Level:
+    """Units that may be computed at once, all outputs or all hidden.
+
+    Parameters
+    ----------
+    n_inputs : int
+    first_unit, first_param : int
+        Where the level starts among the computed units and in theta.
+    indptr : ndarray of int, shape (n_units + 1,)
+        Links (biases not counted) of the level's units.
+    sources : ndarray of int, shape (n_links,)
+        Incoming unit of each link, increasing within a unit.
+    """
+
+    def __init__(self, n_inputs, first_unit, first_param, indptr, sources):
+        n_units = len(indptr) - 1
+        self.n_inputs, self.indptr, self.sources = n_inputs, indptr, sources
+        self.units = slice(first_unit, first_unit + n_units)
+        self.params = slice(first_param, first_param + n_units + len(sources))
+        self.bias = first_param + indptr[:-1] + np.arange(n_units)
+        fan_in = np.diff(indptr)
+        rows = sources.reshape(n_units, -1) if (fan_in == fan_in[0]).all() else None
+        self.full = rows is not None and bool((rows == rows[:1]).all())
+        self.links = tuple(self._links())
+
+    @property
+    def n_units(self):
+        """Number of units in the level."""
+        return self.units.stop - self.units.start
+
+    @cached_property
+    def link_params(self):
+        """Position of each link in theta, (n_links,)."""
+        owner = np.repeat(np.arange(self.n_units), np.diff(self.indptr))
+        return self.params.start + np.arange(len(self.sources)) + owner + 1
+
+    def _links(self):
+        """The links from the inputs and those from other units, where there are any."""
+        inputs_of = self.sources < self.n_inputs
+        for from_inputs, chosen in ((True, inputs_of), (False, ~inputs_of)):
+            if chosen.any():
+                shift = 0 if from_inputs else self.n_inputs
+                links = self._layout(chosen, shift)
+                links.from_inputs = from_inputs
+                yield links
+
+    def _layout(self, chosen, shift):
+        if self.full:
+            columns = np.flatnonzero(chosen[: self.indptr[1]])
+            rows = self.sources[columns] - shift
+            consecutive = rows[-1] - rows[0] + 1 == len(rows)
+            return FullLinks(
+                self.n_units,
+                self.params,
+                slice(int(columns[0]) + 1, int(columns[-1]) + 2),
+                slice(int(rows[0]), int(rows[-1]) + 1) if consecutive else rows,
+            )
+        owner = np.repeat(np.arange(self.n_units), np.diff(self.indptr))
+        return make_links(
+            self.n_units, self.link_params[chosen], owner[chosen], self.sources[chosen] - shift
+        )
+
+    @cached_property
+    def groups(self):
+        """The level's units by fan-in, a tuple of `FanInGroup`."""
+        first = self.units.start
+        if self.full:
+            shared = self.sources[None, : self.indptr[1]]
+            units = np.arange(first, self.units.stop)
+            return (FanInGroup(units, self.params, shared),)
+        fan_in = np.diff(self.indptr)
+        groups = []
+        for d in np.unique(fan_in):
+            units = np.flatnonzero(fan_in == d)
+            links = self.indptr[units][:, None] + np.arange(d)
+            params = self.bias[units][:, None] + np.arange(d + 1)
+            groups.append(FanInGroup(first + units, params, self.sources[links]))
+        return tuple(groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """A directed acyclic graph of units, inputs first.
+
+    Use a constructor: `layered`, `random_links` or `from_sparse`.
+
+    Parameters
+    ----------
+    n_inputs : int
+        Number of input units.
+    levels : tuple of Level
+        The computed units in topological order.
+    outputs : ndarray of int, shape (n_outputs,)
+        The output units, numbers among the computed units. An output unit may
+        feed other units as well.
+    layer_sizes : tuple of int or None
+        Sizes of all layers, inputs first, if each level listens to the one
+        before it only.
+    order : ndarray of int, shape (n_units,)
+        For a graph given by the user: which unit of that graph each computed
+        unit is.
+
+    Attributes
+    ----------
+    n_units : int
+        Number of computed units.
+    n_parameters : int
+        Length of theta: links and biases.
+    """
+
+    n_inputs: int
+    levels: tuple
+    outputs: np.ndarray
+    layer_sizes: tuple | None = None
+    order: np.ndarray | None = None
+    n_units: int = field(init=False)
+    n_parameters: int = field(init=False)
+    unfed: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "n_units", self.levels[-1].units.stop)
+        object.__setattr__(self, "n_parameters", self.levels[-1].params.stop)
+        object.__setattr__(self, "unfed", self._mark_fresh_links())
+
+    # ------------------------------------------------------------ constructors
+    @classmethod
+    def layered(cls, sizes):
+        """Fully connected layers of the given sizes, inputs first."""
+        sizes = _check_sizes(sizes)
+        tables = [
+            (np.arange(n_out + 1) * n_in, np.tile(np.arange(n_in), n_out))
+            for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)
+        ]
+        return cls._from_layers(sizes, tables)
+
+    @classmethod
+    def random_links(cls, sizes, n_links, by="target", replace=False, random_state=None):
+        """Layers joined by random links.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Layer sizes, inputs first.
+        n_links : int or sequence of int
+            Links a unit, for all pairs of layers or one for each.
+        by : {"target", "source"} or sequence of them
+            Whether each target unit draws its sources, or each source unit its
+            targets (so that fan-ins differ).
+        replace : bool
+            Draw with replacement; repeated links are merged.
+        random_state : int, RandomState instance or None
+
+        Returns
+        -------
+        Topology
+        """
+        from sklearn.utils import check_random_state
+
+        sizes = _check_sizes(sizes)
+        rng = check_random_state(random_state)
+        n_pairs = len(sizes) - 1
+        counts = [n_links] * n_pairs if np.isscalar(n_links) else list(n_links)
+        sides = [by] * n_pairs if isinstance(by, str) else list(by)
+        if len(counts) != n_pairs or len(sides) != n_pairs:
+            raise ValueError(f"n_links and by need one value, or {n_pairs}, one a pair of layers.")
+        masks = []
+        for n_in, n_out, k, side in zip(sizes[:-1], sizes[1:], counts, sides, strict=True):
+            if side not in ("target", "source"):
+                raise ValueError(f"by must be 'target' or 'source', got {side!r}.")
+            if int(k) != k or k < 1:
+                raise ValueError(f"n_links must be integers >= 1, got {k!r}.")
+            owners, others = (n_out, n_in) if side == "target" else (n_in, n_out)
+            k = int(k) if replace else min(int(k), others)
+            drawn = np.concatenate([rng.choice(others, k, replace=replace) for _ in range(owners)])
+            pair = (drawn, np.repeat(np.arange(owners), k))
+            pair = pair if side == "target" else pair[::-1]
+            masks.append(sparse.coo_array((np.ones(owners * k), pair), shape=(n_in, n_out)))
+        return cls.from_sparse(masks)
+
+    @classmethod
+    def from_sparse(cls, links, n_inputs=None, outputs=None):
+        """The graph of given sparse matrices.
+
+        Parameters
+        ----------
+        links : sequence of matrices, or one square matrix
+            A sequence holds one mask (n_in, n_out) a pair of consecutive layers;
+            a square matrix is an adjacency matrix whose entry [i, k] says that
+            unit i feeds unit k. Non-zero entries are links.
+        n_inputs : int, optional
+            For an adjacency matrix: its first `n_inputs` units are the inputs
+            (by default the leading units that nothing feeds).
+        outputs : sequence of int, optional
+            For an adjacency matrix: the output units (by default those that feed
+            no other).
+
+        Returns
+        -------
+        Topology
+
+        Raises
+        ------
+        ValueError
+            If shapes do not fit together or the graph has a cycle.
+        """
+        if isinstance(links, list | tuple):
+            masks = [_link_table(mask) for mask in links]
+            sizes = [masks[0][0][0]] if masks else []
+            for i, ((n_in, n_out), _, _) in enumerate(masks):
+                if n_in != sizes[-1]:
+                    raise ValueError(
+                        f"Link masks do not chain: mask {i} has {n_in} rows, "
+                        f"the layer before it has {sizes[-1]} units."
+                    )
+                sizes.append(n_out)
+            return cls._from_layers(_check_sizes(sizes), [m[1:] for m in masks])
+        from .graph import from_adjacency
+
+        return from_adjacency(cls, links, n_inputs, outputs)
+
+    @classmethod
+    def _from_layers(cls, sizes, tables):
+        levels, first_source = [], 0
+        for n_in, (indptr, sources) in zip(sizes[:-1], tables, strict=True):
+            levels.append(next_level(sizes[0], levels, indptr, sources + first_source))
+            first_source += n_in
+        outputs = np.arange(levels[-1].units.start, levels[-1].units.stop)
+        return cls(sizes[0], tuple(levels), outputs, layer_sizes=tuple(sizes))
+
+    # -------------------------------------------------------------- structure
+    @property
+    def n_outputs(self):
+        """Number of output units."""
+        return len(self.outputs)
+
+    @cached_property
+    def groups(self):
+        """All units by level and fan-in, a tuple of `FanInGroup`."""
+        return tuple(group for level in self.levels for group in level.groups)
+
+    @cached_property
+    def bias(self):
+        """Position of each unit's bias in theta, (n_units,)."""
+        return np.concatenate([level.bias for level in self.levels])
+
+    @cached_property
+    def is_weight(self):
+        """Which parameters are weights, not biases: (n_parameters,) of bool."""
+        mask = np.ones(self.n_parameters, dtype=bool)
+        mask[self.bias] = False
+        return mask
+
+    @cached_property
+    def owner(self):
+        """The computed unit that each parameter enters, (n_parameters,)."""
+        length = np.diff(np.append(self.bias, self.n_parameters))
+        return np.repeat(np.arange(self.n_units), length)
+
+    @cached_property
+    def source(self):
+        """The source of each parameter, -1 for biases: (n_parameters,) of int."""
+        sources = np.full(self.n_parameters, -1)
+        for level in self.levels:
+            sources[level.link_params] = level.sources
+        return sources
+
+    @cached_property
+    def level_outputs(self):
+        """For each level: which outputs its units are, or None for hidden units."""
+        position = np.full(self.n_units, -1)
+        position[self.outputs] = np.arange(self.n_outputs)
+        parts = [position[level.units] for level in self.levels]
+        return tuple(part if part[0] >= 0 else None for part in parts)
+
+    def _mark_fresh_links(self):
+        """Say which links are the first to carry values back to their sources.
+
+        Those may overwrite; the units that no such link reaches are returned and
+        must start from zero.
+        """
+        reached = np.zeros(self.n_units, dtype=bool)
+        overwritten = np.zeros(self.n_units, dtype=bool)
+        for level in reversed(self.levels):
+            for links in level.links:
+                if not links.from_inputs:
+                    links.fresh = not reached[links.rows].any()
+                    reached[links.rows] = True
+                    overwritten[links.rows] |= links.fresh
+        return np.flatnonzero(~overwritten)
+
+    def row(self, unit):
+        """The slice of theta that holds the parameters of one computed unit."""
+        stop = self.bias[unit + 1] if unit + 1 < self.n_units else self.n_parameters
+        return slice(int(self.bias[unit]), int(stop))
+
+    def __repr__(self):
+        shape = "-".join(map(str, self.layer_sizes)) if self.layer_sizes else "graph"
+        return (
+            f"Topology({shape}: {self.n_inputs} inputs, {self.n_units} units, "
+            f"{self.n_parameters} parameters)"
+        )
+
+
+def next_level(n_inputs, levels, indptr, sources):
+    """The `Level` that follows the given ones."""
+    unit, param = (levels[-1].units.stop, levels[-1].params.stop) if levels else (0, 0)
+    return Level(n_inputs, unit, param, indptr, sources)
+
+
+def _check_sizes(sizes):
+    sizes = [int(n) for n in sizes]
+    if len(sizes) < 2 or min(sizes) < 1:
+        raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes}.")
+    return sizes
+
+
+def _link_table(mask):
+    """Shape, indptr and sources of the links of a mask (n_in, n_out), by target."""
+    if getattr(mask, "ndim", 0) != 2:
+        raise ValueError("A link mask must be a two-dimensional matrix.")
+    by_target = sparse.csc_array(mask, copy=True)
+    by_target.sum_duplicates()
+    by_target.eliminate_zeros()
+    return by_target.shape, by_target.indptr.astype(int), by_target.indices.astype(int)

@@ -1,0 +1,47 @@
+"""Interpretations of the output units as distributions over targets.
+
+A new output is one file here and one entry of `OUTPUTS`.
+"""
+
+from ._base import Output
+from .bernoulli import Bernoulli
+from .softmax import ScaledSoftmax, Softmax
+from .spherical import Spherical
+from .square import Square
+
+OUTPUTS = {cls.name: cls for cls in (Square, Bernoulli, Softmax, Spherical, ScaledSoftmax)}
+
+
+def get_output(output, activation="auto"):
+    """The `Output` of that name; an `Output` passes through.
+
+    Parameters
+    ----------
+    output : str or Output
+    activation : str or Activation
+        Activation of the output units; "auto" takes the output's own.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or the activation does not suit the output.
+    """
+    if isinstance(output, Output):
+        return output
+    if not isinstance(output, str) or output not in OUTPUTS:
+        raise ValueError(
+            f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an Output object."
+        )
+    return OUTPUTS[output](activation)
+
+
+__all__ = [
+    "OUTPUTS",
+    "Bernoulli",
+    "Output",
+    "ScaledSoftmax",
+    "Softmax",
+    "Spherical",
+    "Square",
+    "get_output",
+]

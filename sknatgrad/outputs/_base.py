@@ -1,0 +1,111 @@
+"""What an output interpretation must offer.
+
+An output reads the pre-activations ``v`` of the output units, an array of shape
+(n_outputs, n_samples), as a probability distribution omega over targets. All of
+its methods speak of *pre-activations*: the slope of the output units' activation
+is already inside. So nothing divides by a saturated ``a (1 - a)``.
+
+Targets are encoded arrays whose last axis is the sample axis: class numbers
+(n_samples,) or values (n_outputs, n_samples).
+"""
+
+import numpy as np
+
+from ..network.activations import get_activation
+
+
+class Output:
+    """Interpretation of the output units as a distribution over targets.
+
+    Parameters
+    ----------
+    activation : str, Activation or "auto"
+        Activation of the output units.
+
+    Raises
+    ------
+    ValueError
+        If the output does not allow the activation.
+
+    Attributes
+    ----------
+    name : str
+    activation : Activation
+    n_parameters : int
+        Trainable parameters of the output itself (0 but for `ScaledSoftmax`).
+    discrete : bool
+        Whether targets are class numbers.
+    """
+
+    name = None
+    default_activation = "identity"
+    discrete = False
+    n_parameters = 0
+
+    def __init__(self, activation="auto"):
+        self.activation = get_activation(
+            self.default_activation if activation == "auto" else activation
+        )
+        problem = self._objection(self.activation)
+        if problem:
+            raise ValueError(
+                f"output_activation={activation!r} is not compatible with output "
+                f"{self.name!r}: {problem}"
+            )
+
+    def _objection(self, activation):
+        """Why an activation can't be used, or None."""
+
+    # The contract -------------------------------------------------------------
+    def loss(self, v, target):
+        """``-ln omega(target)`` in nats, (n_samples,)."""
+        raise NotImplementedError
+
+    def score(self, v, target):
+        """``-d loss / d v``, (n_outputs, n_samples)."""
+        raise NotImplementedError
+
+    def fisher_factor(self, v, columns=slice(None)):
+        """Columns of a square root S of the Fisher matrix with respect to v.
+
+        ``S S^T = E_y[score score^T]`` with y drawn from omega.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_columns, n_samples)
+            Of the n_outputs columns, those asked for.
+        """
+        raise NotImplementedError
+
+    def fisher_diagonal(self, v):
+        """Diagonal of the Fisher matrix with respect to v, (n_outputs, n_samples)."""
+        raise NotImplementedError
+
+    def sample(self, v, rng):
+        """Encoded targets drawn from omega, one a sample.
+
+        Equal uniform numbers give equal draws in equivalent networks.
+        """
+        raise NotImplementedError
+
+    def mean(self, v):
+        """Expected target (probabilities of classes), (n_outputs, n_samples)."""
+        raise NotImplementedError
+
+    # Output parameters --------------------------------------------------------
+    def start(self, n_outputs):
+        """Initial values of the output's own parameters."""
+        return np.empty(0)
+
+    def with_parameters(self, parameters):
+        """This output at other values of its own parameters."""
+        return self
+
+
+def diagonal_factor(root, columns):
+    """The factor ``diag(root)`` of a diagonal Fisher matrix, as columns."""
+    n_outputs, n_samples = root.shape
+    chosen = np.arange(n_outputs)[columns]
+    factor = np.zeros((n_outputs, len(chosen), n_samples))
+    factor[chosen, np.arange(len(chosen))] = root[chosen]
+    return factor

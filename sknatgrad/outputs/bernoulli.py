@@ -1,0 +1,60 @@
+"""Independent Bernoulli targets, one a unit."""
+
+import numpy as np
+from scipy.special import expit
+
+from ._base import Output, diagonal_factor
+
+
+class Bernoulli(Output):
+    """Independent binary targets, read from sigmoid units.
+
+    The probability of y_k = 1 is the place of a_k in the range of the units'
+    activation: a for logistic, (1 + a) / 2 for tanh. With ``a = low + (high -
+    low) expit(g v)`` that is ``p = expit(g v)``, so the logit is ``g v``, the
+    score ``g (y - p)`` and the Fisher information ``g^2 p (1 - p)``: the paper's
+    formulas (section "Notation", Definition "Fisher modulus") times the slope.
+    Targets in [0, 1] that are not binary are allowed (cross-entropy).
+    """
+
+    name = "bernoulli"
+    default_activation = "logistic"
+
+    def _objection(self, activation):
+        if activation.logistic_gain is None:
+            return (
+                "the activity must be a probability up to scale; use a sigmoid "
+                "(logistic, tanh, scaled_tanh)."
+            )
+
+    @property
+    def _gain(self):
+        return self.activation.logistic_gain
+
+    def loss(self, v, target):
+        logit = self._gain * v
+        # Not logaddexp(0, z) - y z, which cancels for large z of the right sign.
+        loss = np.log1p(np.exp(-np.abs(logit))) + np.where(
+            logit > 0, (1 - target) * logit, -target * logit
+        )
+        return loss.sum(axis=0)
+
+    def score(self, v, target):
+        logit = self._gain * v
+        return self._gain * (target * expit(-logit) - (1 - target) * expit(logit))
+
+    def _root(self, v):
+        logit = self._gain * v
+        return self._gain * np.sqrt(expit(logit) * expit(-logit))
+
+    def fisher_factor(self, v, columns=slice(None)):
+        return diagonal_factor(self._root(v), columns)
+
+    def fisher_diagonal(self, v):
+        return self._root(v) ** 2
+
+    def sample(self, v, rng):
+        return (rng.uniform(size=v.shape) < self.mean(v)).astype(float)
+
+    def mean(self, v):
+        return expit(self._gain * v)

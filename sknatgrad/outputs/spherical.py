@@ -1,0 +1,67 @@
+"""Classes on a sphere: probabilities are squares of activities."""
+
+import numpy as np
+
+from ._base import Output
+from .categorical import Categorical
+
+_LARGEST_TRUSTED_RATE = 1e11
+
+
+class Spherical(Output):
+    """``P(k) = a_k^2 / sum a^2``.
+
+    Paper: Example "... two classification interpretations": with the Fisher
+    metric, distributions over classes are a piece of a sphere. It is computed as
+    a softmax of the logits ``2 ln|a_k|``, so that vanishing activities neither
+    divide nor overflow. With all activities 0 the direction is undefined: classes
+    are then equally probable and the score is 0.
+
+    Any activation; logistic units (the default) stay in the positive quadrant.
+    """
+
+    name = "spherical"
+    discrete = True
+    default_activation = "logistic"
+
+    def _parts(self, v):
+        log_size, rate = self.activation.log_value(v)
+        return Categorical.from_logits(2 * log_size), 2 * rate
+
+    def loss(self, v, target):
+        return self._parts(v)[0].loss(target)
+
+    def score(self, v, target):
+        distribution, rate = self._parts(v)
+        return rate * distribution.residual(target)
+
+    def _speed(self, v):
+        """The distribution, and ``2 r / sqrt(sum a^2)`` with the sign of a."""
+        distribution, rate = self._parts(v)
+        speed = rate * np.sqrt(distribution.p)
+        # At a = 0 the rate 2 r / a is useless, the product is not.
+        unsure = (rate == 0) | (np.abs(rate) > _LARGEST_TRUSTED_RATE)
+        if unsure.any():
+            a, r = self.activation.value_and_slope(v)
+            norm = np.sqrt((a**2).sum(axis=0, keepdims=True))
+            exact = np.divide(2 * r, norm, out=np.zeros_like(r), where=norm > 0)
+            speed = np.where(unsure & (norm > 1e-100), np.where(a < 0, -exact, exact), speed)
+        return distribution, speed
+
+    def fisher_factor(self, v, columns=slice(None)):
+        distribution, speed = self._speed(v)
+        chosen = np.arange(len(v))[columns]
+        root = np.sqrt(distribution.p)
+        factor = -speed[:, None, :] * root[:, None, :] * root[None, chosen]
+        factor[chosen, np.arange(len(chosen))] = (speed * distribution.q)[chosen]
+        return factor
+
+    def fisher_diagonal(self, v):
+        distribution, speed = self._speed(v)
+        return speed**2 * distribution.q
+
+    def sample(self, v, rng):
+        return self._parts(v)[0].sample(rng)
+
+    def mean(self, v):
+        return self._parts(v)[0].p

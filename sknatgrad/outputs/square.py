@@ -1,0 +1,34 @@
+"""Square loss: independent Gaussian targets of variance 1."""
+
+import numpy as np
+
+from ._base import Output, diagonal_factor
+
+
+class Square(Output):
+    """Targets ``y_k ~ N(a_k, 1)``; loss ``sum_k (y_k - a_k)^2 / 2``.
+
+    The constant ``ln(2 pi) / 2`` of the Gaussian is left out. Paper: Example
+    "Square-loss ..." in "Notation for neural networks". Any activation.
+    """
+
+    name = "square"
+
+    def loss(self, v, target):
+        return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)
+
+    def score(self, v, target):
+        a, r = self.activation.value_and_slope(v)
+        return (target - a) * r
+
+    def fisher_factor(self, v, columns=slice(None)):
+        return diagonal_factor(self.activation.value_and_slope(v)[1], columns)
+
+    def fisher_diagonal(self, v):
+        return self.activation.value_and_slope(v)[1] ** 2
+
+    def sample(self, v, rng):
+        return self.activation.value(v) + rng.standard_normal(v.shape)
+
+    def mean(self, v):
+        return self.activation.value(v)
