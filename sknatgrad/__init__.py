@@ -1,3 +1,32 @@
-"""x"""
+"""Neural networks trained by invariant gradients, as scikit-learn estimators."""
 
-__version__ = "0.1.0"
+from .estimators import RiemannianMLPClassifier
+from .metrics import METRICS, Metric, get_metric
+from .network import (
+    ACTIVATIONS,
+    Network,
+    Topology,
+    convert_sigmoids,
+    initialize,
+    reparametrize,
+    rescale_inputs,
+)
+from .outputs import OUTPUTS, get_output
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "ACTIVATIONS",
+    "METRICS",
+    "OUTPUTS",
+    "Metric",
+    "Network",
+    "RiemannianMLPClassifier",
+    "Topology",
+    "convert_sigmoids",
+    "get_metric",
+    "get_output",
+    "initialize",
+    "reparametrize",
+    "rescale_inputs",
+]

@@ -6,11 +6,12 @@ entry of `METRICS`.
 """
 
 from .metric import Metric
-from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct
+from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct, WithOuterProduct
 from .point import LossPoint
 from .reductions import (
     Diagonal,
     Euclidean,
+    Floored,
     Full,
     Kronecker,
     QuasiDiagonal,
@@ -86,6 +87,7 @@ __all__ = [
     "Diagonal",
     "Euclidean",
     "Fisher",
+    "Floored",
     "Full",
     "Kronecker",
     "LossPoint",
@@ -97,5 +99,6 @@ __all__ = [
     "Reduction",
     "RootDiagonal",
     "Unitwise",
+    "WithOuterProduct",
     "get_metric",
 ]

@@ -49,8 +49,10 @@ class LossPoint:
         return np.concatenate([edges, own])
 
     def output_metric(self):
-        """Metric of the output's own parameters (paper, Remark "Metric for output
-        parameters"), (n_parameters, n_parameters)."""
+        """Metric of the output's own parameters, (n_parameters, n_parameters).
+
+        Paper, Remark "Metric for output parameters".
+        """
         if not self.output.n_parameters:
             return np.empty((0, 0))
         factor = self.output.parameter_factor(self.v)

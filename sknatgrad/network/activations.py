@@ -48,7 +48,7 @@ class Activation:
         return self.value_and_slope(v)[0]
 
     def log_value(self, v):
-        """ln abs(a) and its derivative with respect to v.
+        """Logarithm of abs(a), and its derivative with respect to v.
 
         Where a vanishes the logarithm is floored and the derivative is 0.
         """

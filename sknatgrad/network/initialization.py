@@ -27,7 +27,8 @@ def initialize(network, rng, centre=0.0, scale=1.0):
         Centre and scale of the inputs: 0 and 1 (the paper's tanh network), 1/2 and
         1/2 (its logistic network, inputs in [0, 1]), or mean and standard deviation
         of the data, which makes the start indifferent to the units of features. Where
-        the scale is 0 the weights start at 0: a constant input says nothing.
+        the scale is 0 the weights start at 0: a constant input says nothing. A negative
+        scale reads the input with the opposite sign.
 
     Returns
     -------
@@ -35,20 +36,45 @@ def initialize(network, rng, centre=0.0, scale=1.0):
     """
     topology = network.topology
     centre, scale = _signals(network, centre, scale)
-    gain = np.empty(topology.n_units)
-    for level, activation in zip(topology.levels, network.activations, strict=True):
-        gain[level.units] = activation.input_gain
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     fan_in = np.bincount(owner, minlength=topology.n_units)
     drawn = rng.standard_normal(len(owner)) / np.sqrt(fan_in[owner])
+    factor = (scale[source] * _gains(network)[owner]) / 2
+    weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    weights = 2 / gain[owner] * drawn * inverse[source]
     theta[is_weight] = weights
     shifts = np.bincount(owner, weights * centre[source], minlength=topology.n_units)
     theta[topology.bias] = -shifts
     return theta
+
+
+def standard_factor(network, scale=1.0):
+    """What to multiply parameters with to get weights in standard coordinates.
+
+    Parameters
+    ----------
+    network : Network
+    scale : float or ndarray of shape (n_inputs,)
+        Scale of the inputs; constant inputs (scale 0) are taken as they are.
+
+    Returns
+    -------
+    ndarray of shape (n_parameters,)
+        ``g s_i / 2`` at weights, see `initialize`; 0 at biases. 1 in tanh units that
+        listen to tanh units or standardised inputs.
+    """
+    topology = network.topology
+    scale = np.where(np.equal(scale, 0), 1.0, np.abs(scale))
+    scales = np.append(_signals(network, 0.0, scale)[1], 0.0)
+    return scales[topology.source] * _gains(network)[topology.owner] / 2
+
+
+def _gains(network):
+    gain = np.empty(network.topology.n_units)
+    for level, activation in zip(network.topology.levels, network.activations, strict=True):
+        gain[level.units] = activation.input_gain
+    return gain
 
 
 def _signals(network, centre, scale):

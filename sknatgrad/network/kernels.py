@@ -28,6 +28,13 @@ DENSE_SIZE = 16_384
 _GATHER_SIZE = 1 << 21
 
 
+def select(activities, rows):
+    """The chosen rows; the array itself if that is all of them."""
+    if isinstance(rows, slice) and rows.stop - rows.start == activities.shape[0]:
+        return activities
+    return activities[rows]
+
+
 def times(weights, activities):
     """``weights @ activities`` as an ndarray, whichever of the two is sparse."""
     product = weights @ activities

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .kernels import times
+from .kernels import select, times
 
 _GRAM_SIZE = 1 << 22
 
@@ -95,7 +95,7 @@ class Linearization:
             v[...] = theta[level.bias, None]
             for links, weights in matrices:
                 source = self.inputs.values if links.from_inputs else self.a
-                v += times(weights, source[links.rows])
+                v += times(weights, select(source, links.rows))
             self.a[level.units], self.r[level.units] = activation.value_and_slope(v)
 
     @property
@@ -188,10 +188,27 @@ class Linearization:
                 else:
                     squares = self.a**2 if squares is None else squares
                     source = squares
-                links.edge_sums(target_values, source[links.rows], means)
+                links.edge_sums(target_values, select(source, links.rows), means)
         if self.weight is None:
             means /= self.n_samples
         return means
+
+    def source_moments(self):
+        """Means over samples of the activities and of their squares.
+
+        Returns
+        -------
+        ndarray of shape (2, n_inputs + n_units + 1)
+            By source; the last entry (source -1) is the constant 1.
+        """
+        weight = np.full(self.n_samples, 1 / self.n_samples) if self.weight is None else self.weight
+        n_inputs = self.topology.n_inputs
+        moments = np.ones((2, n_inputs + self.topology.n_units + 1))
+        moments[0, :n_inputs] = self.inputs.values @ weight
+        moments[1, :n_inputs] = self.inputs.squares @ weight
+        moments[0, n_inputs:-1] = self.a @ weight
+        moments[1, n_inputs:-1] = self.a**2 @ weight
+        return moments
 
     def unit_gram(self, values=None):
         """Means over samples of ``a_i a_j values_k`` for all incoming i, j of k.

@@ -11,6 +11,7 @@ level listen to the same sources, that slice is a matrix.
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -186,7 +187,7 @@ class Topology:
         sizes = _check_sizes(sizes)
         tables = [
             (np.arange(n_out + 1) * n_in, np.tile(np.arange(n_in), n_out))
-            for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)
+            for n_in, n_out in pairwise(sizes)
         ]
         return cls._from_layers(sizes, tables)
 

@@ -92,13 +92,23 @@ class Output:
         """Expected target (probabilities of classes), (n_outputs, n_samples)."""
         raise NotImplementedError
 
+    def logits(self, v):
+        """Values that grow with the mean and do not saturate, (n_outputs, n_samples)."""
+        raise NotImplementedError
+
+    def log_mean(self, v):
+        """Logarithms of the mean and of its complement to 1, where it is a probability.
+
+        None for other outputs.
+        """
+
     # Output parameters --------------------------------------------------------
     def start(self, n_outputs):
         """Initial values of the output's own parameters."""
         return np.empty(0)
 
     def with_parameters(self, parameters):
-        """This output at other values of its own parameters."""
+        """The output at other values of its own parameters."""
         return self
 
 

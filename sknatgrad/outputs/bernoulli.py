@@ -1,7 +1,7 @@
 """Independent Bernoulli targets, one a unit."""
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from ._base import Output, diagonal_factor
 
@@ -58,3 +58,9 @@ class Bernoulli(Output):
 
     def mean(self, v):
         return expit(self._gain * v)
+
+    def logits(self, v):
+        return self._gain * v
+
+    def log_mean(self, v):
+        return log_expit(self._gain * v), log_expit(-self._gain * v)

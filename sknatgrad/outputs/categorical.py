@@ -67,3 +67,8 @@ class Categorical:
         uniform = rng.uniform(size=self.p.shape[1])
         below = np.cumsum(self.p, axis=0) < uniform
         return np.minimum(below.sum(axis=0), len(self.p) - 1)
+
+    def log_probabilities(self):
+        """Logarithms of p and of q, (n_classes, n_samples) each."""
+        with np.errstate(divide="ignore"):
+            return self.log_odds - self.log_total, np.log(self.q)

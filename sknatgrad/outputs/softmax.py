@@ -43,6 +43,12 @@ class Softmax(Output):
     def mean(self, v):
         return self._categorical(v).p
 
+    def logits(self, v):
+        return v
+
+    def log_mean(self, v):
+        return self._categorical(v).log_probabilities()
+
 
 class ScaledSoftmax(Softmax):
     """``P(k) = exp(t_k a_k) / sum exp(t a)`` with trainable coefficients t.
@@ -87,6 +93,9 @@ class ScaledSoftmax(Softmax):
 
     def fisher_diagonal(self, v):
         return self._t**2 * super().fisher_diagonal(v)
+
+    def logits(self, v):
+        return self._t * v
 
     def parameter_score(self, v, target):
         """``-d loss / d t``, (n_outputs, n_samples)."""

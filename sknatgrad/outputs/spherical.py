@@ -65,3 +65,9 @@ class Spherical(Output):
 
     def mean(self, v):
         return self._parts(v)[0].p
+
+    def logits(self, v):
+        return 2 * self.activation.log_value(v)[0]
+
+    def log_mean(self, v):
+        return self._parts(v)[0].log_probabilities()

@@ -10,6 +10,6 @@ from ._base import Modulus
 from .backpropagated import Backpropagated
 from .fisher import Fisher
 from .monte_carlo import MonteCarlo
-from .outer_product import OuterProduct
+from .outer_product import OuterProduct, WithOuterProduct
 
-__all__ = ["Backpropagated", "Fisher", "Modulus", "MonteCarlo", "OuterProduct"]
+__all__ = ["Backpropagated", "Fisher", "Modulus", "MonteCarlo", "OuterProduct", "WithOuterProduct"]

@@ -19,11 +19,14 @@ class Modulus:
         between different units, hence a full matrix, make sense.
     needs_target : bool
         Whether the true targets enter.
+    random : bool
+        Whether a second evaluation at the same parameters gives other numbers.
     """
 
     name = None
     linear = True
     needs_target = False
+    random = False
 
     def n_seeds(self, n_outputs):
         """Number of backpropagations a sample."""

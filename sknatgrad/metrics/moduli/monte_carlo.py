@@ -18,6 +18,7 @@ class MonteCarlo(Modulus):
     """
 
     name = "mc_fisher"
+    random = True
 
     def __init__(self, n_samples=1):
         if n_samples < 1:

@@ -6,6 +6,7 @@ each modulus that it makes sense with.
 
 from ._base import Reduction
 from .diagonal import Diagonal, Euclidean, RootDiagonal
+from .floored import Floored
 from .full import Full
 from .kronecker import Kronecker
 from .quasi_diagonal import QuasiDiagonal
@@ -14,6 +15,7 @@ from .unitwise import Unitwise
 __all__ = [
     "Diagonal",
     "Euclidean",
+    "Floored",
     "Full",
     "Kronecker",
     "QuasiDiagonal",

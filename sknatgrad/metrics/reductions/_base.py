@@ -16,10 +16,13 @@ class Reduction:
         Of the metric's name.
     needs_seeds : bool
         Whether backpropagated seeds are needed, not only the numbers c.
+    invariant : bool
+        Whether steps are the same after any affine change of inputs and activities.
     """
 
     prefix = None
     needs_seeds = False
+    invariant = True
 
     def statistics(self, point, modulus, rng):
         """The kept means over the samples of a batch, a tuple of arrays."""
@@ -47,6 +50,17 @@ class Reduction:
             Damping added to the diagonal.
         """
         raise NotImplementedError
+
+    def moments(self, point):
+        """Means over samples of products of activities alone, a tuple of arrays.
+
+        What `floored` needs; empty where it does nothing.
+        """
+        return ()
+
+    def floored(self, topology, statistics, moments, floor):
+        """Statistics of ``A + floor * K``, K the Kronecker form of A; see `Floored`."""
+        return statistics
 
     def block(self, topology, statistics, unit):
         """The undamped (1 + fan_in, 1 + fan_in) matrix of one unit, bias first."""

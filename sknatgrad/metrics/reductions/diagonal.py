@@ -14,9 +14,18 @@ class Diagonal(Reduction):
     """
 
     prefix = "diag"
+    invariant = False
 
     def statistics(self, point, modulus, rng):
         return (point.lin.edge_mean(modulus.values(point, rng), power=2),)
+
+    def moments(self, point):
+        return (point.lin.source_moments()[1],)
+
+    def floored(self, topology, statistics, moments, floor):
+        (second,) = statistics
+        share = floor * second[topology.bias][topology.owner]
+        return (second + share * moments[0][topology.source],)
 
     def _damped(self, statistics, relative, absolute):
         damped = (1 + relative) * statistics[0]
@@ -30,9 +39,10 @@ class Diagonal(Reduction):
 
 
 class RootDiagonal(Diagonal):
-    """Square root of the diagonal: with the outer-product modulus, the paper's
-    batch AdaGrad (section "A first experimental comparison").
+    """Square root of the diagonal.
 
+    With the outer-product modulus, the paper's batch AdaGrad (section "A first
+    experimental comparison"): the root mean square of each gradient component.
     Damping stands inside the square root. Not invariant. O(n d).
     """
 
@@ -46,6 +56,7 @@ class Euclidean(Reduction):
     """The identity matrix: plain gradient. Takes no damping. Not invariant."""
 
     prefix = "euclidean"
+    invariant = False
 
     def statistics(self, point, modulus, rng):
         return ()

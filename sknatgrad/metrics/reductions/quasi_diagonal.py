@@ -23,6 +23,16 @@ class QuasiDiagonal(Reduction):
         values = modulus.values(point, rng)
         return point.lin.edge_mean(values), point.lin.edge_mean(values, power=2)
 
+    def moments(self, point):
+        return tuple(point.lin.source_moments())
+
+    def floored(self, topology, statistics, moments, floor):
+        share = floor * statistics[0][topology.bias][topology.owner]
+        return tuple(
+            kept + share * moment[topology.source]
+            for kept, moment in zip(statistics, moments, strict=True)
+        )
+
     def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
         first, second = statistics
         corner = first[topology.bias]

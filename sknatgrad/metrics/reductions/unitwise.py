@@ -23,6 +23,15 @@ class Unitwise(Reduction):
     def statistics(self, point, modulus, rng):
         return tuple(point.lin.unit_gram(modulus.values(point, rng)))
 
+    def moments(self, point):
+        return tuple(point.lin.unit_gram())
+
+    def floored(self, topology, statistics, moments, floor):
+        return tuple(
+            blocks + floor * blocks[:, :1, :1] * gram
+            for blocks, gram in zip(statistics, moments, strict=True)
+        )
+
     def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
         step = np.empty(topology.n_parameters)
         for group, blocks in zip(topology.groups, statistics, strict=True):

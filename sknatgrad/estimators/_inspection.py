@@ -1,0 +1,201 @@
+"""What a fitted estimator can be asked about its network and metrics."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..metrics import get_metric
+from ..network.parameters import join, split
+from ..training import Objective
+
+_LARGEST_DENSE = 20_000
+
+
+class InspectionMixin:
+    """Parameters, loss, directions and metric matrices of a fitted network."""
+
+    @property
+    def coefs_(self):
+        """Weights, one array (n_in, n_out) a layer; sparse where the layer is."""
+        return self._split(self._parameters)[0]
+
+    @property
+    def intercepts_(self):
+        """Biases, one array (n_out,) a layer."""
+        return self._split(self._parameters)[1]
+
+    def _split(self, parameters):
+        coefs, intercepts = split(self.topology_, parameters[: self.topology_.n_parameters])
+        dtype = self._dtype
+        return [c.astype(dtype, copy=False) for c in coefs], [
+            b.astype(dtype, copy=False) for b in intercepts
+        ]
+
+    def set_coefs(self, coefs, intercepts):
+        """Put parameters into the fitted network.
+
+        Parameters
+        ----------
+        coefs, intercepts : list of array
+            Laid out like `coefs_` and `intercepts_`.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, a value is not finite, or a weight stands where there
+            is no link.
+        """
+        check_is_fitted(self)
+        theta = join(self.topology_, coefs, intercepts)
+        self._parameters = np.concatenate([theta, self._parameters[len(theta) :]])
+        return self
+
+    def _objective(self, X, y, sample_weight):
+        X, target, weight = self._check_known_data(X, y, sample_weight)
+        return Objective(self._network, self._output, X, target, weight)
+
+    def _loss(self, X, y, sample_weight):
+        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
+
+    def _direction(self, X, y, metric, damping, damping_mode, sample_weight, random_state):
+        objective = self._objective(X, y, sample_weight)
+        metric = self._chosen_metric(metric, objective)
+        damping = self.damping if damping is None else damping
+        mode = self.damping_mode if damping_mode is None else damping_mode
+        if not damping >= 0 or mode not in ("relative", "absolute"):
+            raise ValueError(
+                "damping must be >= 0 and damping_mode 'relative' or 'absolute'; got "
+                f"{damping!r} and {mode!r}."
+            )
+        gradient, statistics = objective.differentiate(
+            objective.evaluate(self._parameters), metric, self._generator(random_state)
+        )
+        step = metric.solve(self.topology_, statistics, gradient, damping, mode)
+        return self._split(step)
+
+    def _metric_matrix(self, X, y, metric, sample_weight, layer, unit, random_state):
+        objective = self._objective(X, y, sample_weight)
+        metric = self._chosen_metric(metric, objective)
+        statistics = objective.statistics(self._parameters, metric, self._generator(random_state))[
+            0
+        ]
+        if layer is None and unit is None:
+            self._check_dense()
+            return metric.reduction.to_dense(self.topology_, statistics)
+        return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
+
+    def _chosen_metric(self, metric, objective):
+        metric = get_metric(self.metric if metric is None else metric, self.n_mc_samples)
+        if metric.modulus.needs_target and objective.target is None:
+            raise ValueError("This metric depends on the targets: pass y.")
+        metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs)
+        return metric
+
+    def _generator(self, random_state):
+        return check_random_state(self.random_state if random_state is None else random_state)
+
+    def _check_dense(self):
+        size = self.topology_.n_parameters
+        if size > _LARGEST_DENSE:
+            raise ValueError(
+                f"The matrix of {size} parameters would take {8 * size**2 / 1e9:.1f} GB: ask for "
+                "one unit with layer= and unit=."
+            )
+
+    def _unit(self, layer, unit):
+        levels = self.topology_.levels
+        if layer is None or unit is None:
+            raise ValueError("layer and unit go together: give both, or neither.")
+        if not 0 <= layer < len(levels) or not 0 <= unit < levels[layer].n_units:
+            raise ValueError(f"There is no unit {unit} in layer {layer}.")
+        return levels[layer].units.start + unit
+
+
+class SupervisedInspectionMixin(InspectionMixin):
+    """The same, for estimators that learn from targets."""
+
+    def loss(self, X, y, sample_weight=None):
+        """Mean ``-ln omega(y)`` in nats, without penalty.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return self._loss(X, y, sample_weight)
+
+    def direction(
+        self,
+        X,
+        y,
+        *,
+        metric=None,
+        damping=None,
+        damping_mode=None,
+        sample_weight=None,
+        random_state=None,
+    ):
+        """The steepest direction ``A^-1 G``, the step to add at rate 1.
+
+        G is minus the gradient of the mean loss, `alpha` left out. A is the metric
+        itself with the damping asked for, without the safeguards of training.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like
+        metric : str or Metric, optional
+            The estimator's own by default, like `damping` and `damping_mode`.
+        damping : float, optional
+        damping_mode : {"relative", "absolute"}, optional
+        sample_weight : array-like of shape (n_samples,), optional
+        random_state : int, RandomState instance or None
+            For the Monte-Carlo metrics.
+
+        Returns
+        -------
+        coef_steps, intercept_steps : list of array
+            Laid out like `coefs_` and `intercepts_`.
+        """
+        return self._direction(X, y, metric, damping, damping_mode, sample_weight, random_state)
+
+    def metric_matrix(
+        self,
+        X,
+        y=None,
+        *,
+        metric=None,
+        sample_weight=None,
+        layer=None,
+        unit=None,
+        random_state=None,
+    ):
+        """The undamped matrix A of a metric.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like, optional
+            Needed by the outer-product metrics only.
+        metric : str or Metric, optional
+        sample_weight : array-like of shape (n_samples,), optional
+        layer, unit : int, optional
+            One unit: layer 0 is the first one after the inputs.
+        random_state : int, RandomState instance or None
+
+        Returns
+        -------
+        ndarray of shape (1 + fan_in, 1 + fan_in) or (n_parameters, n_parameters)
+            Bias first, incoming units in increasing order; without `layer` and
+            `unit` the whole matrix, unit by unit in topological order.
+        """
+        return self._metric_matrix(X, y, metric, sample_weight, layer, unit, random_state)

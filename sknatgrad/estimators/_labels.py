@@ -1,0 +1,78 @@
+"""Class labels as targets of a network, and back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The classes of a classification problem.
+
+    Attributes
+    ----------
+    all : ndarray
+        Sorted class labels; for multilabel targets the numbers of the labels.
+    single : bool
+        One class a sample, not a 0/1 matrix of labels.
+    """
+
+    all: np.ndarray
+    single: bool
+
+    @classmethod
+    def of(cls, y):
+        """The labels that occur in y, (n_samples,) or an indicator matrix."""
+        if y.ndim == 2:
+            return cls(np.arange(y.shape[1]), False)
+        return cls(np.unique(y), True)
+
+    def __eq__(self, other):
+        return self.single == other.single and np.array_equal(self.all, other.all)
+
+    @property
+    def n_columns(self):
+        """Output units for outputs that are not over classes."""
+        return 1 if self.single and len(self.all) == 2 else len(self.all)
+
+    def encode(self, y, discrete):
+        """Class numbers, or 0/1 values (n_columns, n_samples).
+
+        Raises
+        ------
+        ValueError
+            If y holds an unknown class or has another number of labels.
+        """
+        if not self.single:
+            if y.ndim != 2 or y.shape[1] != len(self.all):
+                raise ValueError(f"y must be an indicator matrix with {len(self.all)} columns.")
+            return np.ascontiguousarray(y.T, dtype=float)
+        if y.ndim != 1:
+            raise ValueError("y must be one-dimensional: one class a sample.")
+        number = np.searchsorted(self.all, y)
+        known = self.all[np.minimum(number, len(self.all) - 1)] == y
+        if not np.all(known):
+            unknown = np.unique(y[~known])
+            raise ValueError(f"y holds classes {unknown} that are not among {self.all}.")
+        if discrete:
+            return number
+        if self.n_columns == 1:
+            return (number == 1).astype(float)[None]
+        return (number == np.arange(len(self.all))[:, None]).astype(float)
+
+    def probabilities(self, mean):
+        """Expected targets (n_samples, n_units) as class probabilities."""
+        mean = np.clip(mean, 0.0, 1.0)
+        if not self.single:
+            return mean
+        if mean.shape[1] == 1 and len(self.all) == 2:
+            return np.hstack([1 - mean, mean])
+        total = mean.sum(axis=1, keepdims=True)
+        even = np.full_like(mean, 1 / mean.shape[1])
+        return np.divide(mean, total, out=even, where=total > 0)
+
+    def decode(self, probabilities):
+        """The predicted labels."""
+        if not self.single:
+            return (probabilities > 0.5).astype(int)
+        return self.all[probabilities.argmax(axis=1)]

@@ -1,0 +1,424 @@
+"""The classifier."""
+
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from ..outputs import get_output
+from ._architecture import canonical
+from ._base import BaseRiemannianMLP, TrainingData
+from ._inspection import SupervisedInspectionMixin
+from ._labels import Labels
+from ._weights import check_weights
+
+
+class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
+    """Multi-layer perceptron classifier trained by invariant gradients.
+
+    ``theta <- theta + rate * A^-1 G`` with G minus the gradient of the mean log-loss
+    and A a Riemannian metric that depends on what the network does, not on how its
+    inputs and activities are written as numbers (Ollivier, 2015). With the default
+    settings the fit is the same whatever the scale and origin of the features, and
+    there is no learning rate to set.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(100,)
+        Units of each hidden layer. ``()`` gives a linear model.
+    activation : str, Activation or list of them, default="tanh"
+        "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
+        for all hidden layers or one for each.
+    metric : str or Metric, default="qd_bp"
+        Modulus and reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
+        "euclidean"; `sknatgrad.METRICS` lists all.
+    output : str or Output, default="auto"
+        Reading of the output units: "softmax", "bernoulli", "spherical", "square",
+        "scaled_softmax". "auto" is softmax, and Bernoulli for two classes and for
+        multilabel targets.
+    output_activation : str or Activation, default="auto"
+        Activation of the output units where the output allows several.
+    connectivity : None, int, float, "paper", list of matrices or Topology, default=None
+        Full, links a unit, density, the paper's random links, masks (n_in, n_out) one
+        a pair of layers, or any graph.
+    damping : float, default=0.01
+        See `damping_mode`.
+    damping_mode : {"relative", "absolute"}, default="relative"
+        Relative damping adds to each weight's entry its own centred variance times
+        `damping`, and keeps the invariances; training also adds small intrinsic
+        safeguards (doc/metrics.md). Absolute damping is ``A + damping * Id``, as in
+        the paper's experiment, and breaks them.
+    learning_rate : str, default="auto"
+        "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a
+        worse loss, else times 1.1), "trust_region" (the default on mini-batches: caps the
+        predicted change of the output distribution), "constant".
+    learning_rate_init : float or "auto", default="auto"
+        First rate: 0.01 for "adaptive", 0.1 for "constant"; 1 for the line search;
+        for the trust region the largest rate, 1.
+    batch_size : int or "auto", default="auto"
+        Rows a step; "auto" takes all rows up to 4096, else 500. 1 is online training.
+    metric_decay : float or "auto", default="auto"
+        The discount of the running metric ``(1 - g) A + g A(x)``. "auto" is 1 on
+        whole batches; else it averages over 20 batches or more.
+    n_init_samples : int or "auto", default="auto"
+        Rows that make the first metric in mini-batch training.
+    n_mc_samples : int, default=1
+        Targets drawn a sample by the Monte-Carlo metrics.
+    n_init : int, default=1
+        Independent starts; the one with the lowest training loss is kept.
+    n_jobs : int or None, default=None
+        Starts that run at once, through joblib. Does not change results.
+    alpha : float, default=0.0
+        L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
+        (inputs of unit variance, activities within +-1), W the sum of sample weights.
+    max_iter : int, default=200
+        Largest number of passes over the data. 0 gives an untrained network.
+    shuffle : bool, default=True
+        Whether mini-batches are drawn anew at each pass.
+    random_state : int, RandomState instance or None, default=None
+        Initial weights, random links, batches, validation split, Monte-Carlo draws.
+    tol : float, default=1e-4
+        Passes that gain less than this count as no change.
+    verbose : bool or int, default=False
+        Print the loss of each pass.
+    warm_start : bool, default=False
+        Start from the fitted parameters.
+    early_stopping : bool, default=False
+        Hold out a stratified share of the rows and stop when the score on it stops
+        improving; the best parameters are kept.
+    validation_fraction : float, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : int or inf, default=10
+        Stop after so many passes in a row without gain.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, times the sample weights.
+
+    Attributes
+    ----------
+    classes_ : ndarray or list of ndarray
+        Class labels.
+    coefs_, intercepts_ : list of array
+        Weights (n_in, n_out) and biases (n_out,) of each layer.
+    loss_, best_loss_ : float
+        Last and lowest training loss, nats.
+    loss_curve_, learning_rate_curve_, time_curve_ : list of float
+        Loss, rate and seconds since the start, one entry a pass.
+    validation_scores_, validation_loss_curve_ : list of float or None
+        On the held-out rows.
+    best_validation_score_ : float or None
+    n_iter_ : int
+        Passes of the last fit.
+    t_ : int
+        Samples seen.
+    n_rejected_steps_ : int
+        Steps that were cancelled.
+    n_layers_, n_outputs_ : int
+    out_activation_ : str
+    output_coefs_ : ndarray
+    topology_ : Topology
+    metric_ : Metric
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    References
+    ----------
+    Y. Ollivier, Riemannian metrics for neural networks I: feedforward networks,
+    Information and Inference 4(2), 2015, arXiv:1303.0818.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sknatgrad import RiemannianMLPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = RiemannianMLPClassifier((10,), random_state=0, max_iter=30).fit(1000 * X, y)
+    >>> bool(clf.score(1000 * X, y) > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseRiemannianMLP._parameter_constraints,
+        "class_weight": [dict, str, None],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(100,),
+        activation="tanh",
+        *,
+        metric="qd_bp",
+        output="auto",
+        output_activation="auto",
+        connectivity=None,
+        damping=0.01,
+        damping_mode="relative",
+        learning_rate="auto",
+        learning_rate_init="auto",
+        batch_size="auto",
+        metric_decay="auto",
+        n_init_samples="auto",
+        n_mc_samples=1,
+        n_init=1,
+        n_jobs=None,
+        alpha=0.0,
+        max_iter=200,
+        shuffle=True,
+        random_state=None,
+        tol=1e-4,
+        verbose=False,
+        warm_start=False,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        class_weight=None,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.metric = metric
+        self.output = output
+        self.output_activation = output_activation
+        self.connectivity = connectivity
+        self.damping = damping
+        self.damping_mode = damping_mode
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.batch_size = batch_size
+        self.metric_decay = metric_decay
+        self.n_init_samples = n_init_samples
+        self.n_mc_samples = n_mc_samples
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+
+    # ---------------------------------------------------------------- fitting
+    def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None):
+        """Train the network.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or indicator matrix (n_samples, n_labels)
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative. Weight k counts as k copies of the row.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Held-out data for early stopping, instead of a share of X.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, or if training overflows; parameters before that are kept.
+        """
+        self._validate_params()
+        data = self._check_training_data(X, y, sample_weight, reset=True)
+        return self._fit(data, self._check_validation_data(X_val, y_val, sample_weight_val))
+
+    def partial_fit(self, X, y, sample_weight=None, classes=None):
+        """Go on training with one pass over some rows.
+
+        Metric, step control and random state are kept between calls.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like
+        sample_weight : array-like of shape (n_samples,), optional
+        classes : array-like of shape (n_classes,), optional
+            All classes that may come; needed at the first call, multilabel targets
+            apart.
+
+        Returns
+        -------
+        self : object
+        """
+        self._validate_params()
+        first = not self.__sklearn_is_fitted__()
+        if first:
+            self._learn_classes(y, classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call: {self._labels.all}."
+            )
+        data = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
+        return self._partial_fit(data, first)
+
+    def _learn_classes(self, y, classes):
+        if type_of_target(y).startswith("multilabel"):
+            self._labels = Labels.of(np.asarray(y.toarray() if sparse.issparse(y) else y))
+        elif classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        else:
+            self._labels = Labels.of(np.asarray(classes))
+        self.classes_ = self._labels.all
+
+    def _check_training_data(self, X, y, sample_weight, reset, learn=True):
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            multi_output=True,
+            reset=reset,
+        )
+        check_classification_targets(y)
+        y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
+        weight = check_weights(sample_weight, X)
+        if reset:
+            self._dtype = X.dtype
+            if learn and not self._keeps_classes(y):
+                self._labels = Labels.of(y)
+                self.classes_ = self._labels.all
+            self._output = self._choose_output()
+        if self.class_weight is not None and self._labels.single:
+            factor = compute_sample_weight(self.class_weight, y)
+            weight = factor if weight is None else weight * factor
+        target = self._labels.encode(y, self._output.discrete)
+        return TrainingData(canonical(X), target, weight, y)
+
+    def _check_known_data(self, X, y, sample_weight):
+        X = self._check_X(X)
+        target = None
+        if y is not None:
+            y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+            y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
+            if len(y) != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            target = self._labels.encode(y, self._output.discrete)
+        return X, target, check_weights(sample_weight, X)
+
+    def _keeps_classes(self, y):
+        if not (self.warm_start and hasattr(self, "_parameters")):
+            return False
+        if Labels.of(y) != self._labels:
+            raise ValueError(
+                "warm_start can only be used where `y` has the same classes as in the previous "
+                f"call to fit: {self._labels.all}."
+            )
+        return True
+
+    def _choose_output(self):
+        name = self.output
+        if isinstance(name, str) and name == "auto":
+            binary = self._labels.n_columns == 1
+            name = "bernoulli" if binary or not self._labels.single else "softmax"
+        output = get_output(name, self.output_activation)
+        if output.discrete and not self._labels.single:
+            raise ValueError(
+                f"output={output.name!r} reads one class a sample and is not compatible with "
+                "multilabel targets: use 'bernoulli'."
+            )
+        return output
+
+    def _n_output_units(self):
+        if self._output.discrete:
+            return len(self._labels.all)
+        return self._labels.n_columns
+
+    def _stratify(self, y):
+        return y if self._labels.single else None
+
+    def _validation_score(self, v, data):
+        predicted = self._labels.decode(self._proba(v))
+        return accuracy_score(data.y, predicted, sample_weight=data.weight)
+
+    # ------------------------------------------------------------- prediction
+    def _proba(self, v):
+        return self._labels.probabilities(self._bound_output.mean(v).T)
+
+    def predict(self, X):
+        """Most probable class of each row (for multilabel targets a 0/1 matrix).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+        """
+        v = self._output_values(self._check_X(X))
+        return self._labels.decode(self._proba(v))
+
+    def predict_proba(self, X):
+        """Probability of each class (of each label, for multilabel targets).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        X = self._check_X(X)
+        return self._proba(self._output_values(X)).astype(X.dtype, copy=False)
+
+    def predict_log_proba(self, X):
+        """Logarithm of the probabilities, finite where these round to 0 or 1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        X = self._check_X(X)
+        v = self._output_values(X)
+        log_proba = self._bound_output.log_mean(v)
+        if log_proba is None:
+            with np.errstate(divide="ignore"):
+                return np.log(self._proba(v)).astype(X.dtype, copy=False)
+        log_proba, log_complement = log_proba
+        if self._labels.single and len(log_proba) == 1:
+            log_proba = np.vstack([log_complement, log_proba])
+        log_proba = log_proba.T.astype(X.dtype, copy=False)
+        if X.dtype == np.float64:
+            return log_proba
+        # In single precision the probability itself is rounded first near 1.
+        proba = self._proba(v).astype(X.dtype)
+        return np.where(proba > 0.5, np.log(np.maximum(proba, 0.5)), log_proba)
+
+    def decision_function(self, X):
+        """Logits: larger means more probable.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        X = self._check_X(X)
+        logits = self._bound_output.logits(self._output_values(X)).T
+        if self._labels.single and logits.shape[1] == 2:
+            logits = logits[:, 1:] - logits[:, :1]
+        if self._labels.single and logits.shape[1] == 1:
+            logits = logits[:, 0]
+        return logits.astype(X.dtype, copy=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,49 @@
+"""A metric with a share of its own Kronecker form."""
+
+from ._base import Reduction
+
+
+class Floored(Reduction):
+    """``A + floor * K``, where ``K_ij = E[a_i a_j] E[c]`` at each unit.
+
+    A unitwise metric does not see samples on which a unit's modulus c vanishes:
+    there the unit is saturated or the output certain, to first order. A large
+    step undoes that. The Kronecker form of the same modulus counts a change of the
+    unit equally on all samples, so a share of it bounds the change everywhere. It
+    has the invariances of A. The Kronecker reduction itself, the full and the
+    Euclidean ones are left as they are.
+
+    Parameters
+    ----------
+    base : Reduction
+    floor : float
+        Share of K.
+    """
+
+    def __init__(self, base, floor):
+        self.base, self.floor = base, floor
+        self.prefix, self.needs_seeds = base.prefix, base.needs_seeds
+        self.invariant = base.invariant
+
+    def statistics(self, point, modulus, rng):
+        return self.base.statistics(point, modulus, rng), self.base.moments(point)
+
+    def combine(self, parts):
+        parts = list(parts)
+        return tuple(
+            combine([(weight, statistics[i]) for weight, statistics in parts])
+            for i, combine in enumerate((self.base.combine, Reduction.combine.__get__(self)))
+        )
+
+    def _mixed(self, topology, statistics):
+        return self.base.floored(topology, *statistics, self.floor)
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        mixed = self._mixed(topology, statistics)
+        return self.base.solve(topology, mixed, gradient, relative, absolute)
+
+    def block(self, topology, statistics, unit):
+        return self.base.block(topology, self._mixed(topology, statistics), unit)
+
+    def check(self, topology, n_rows):
+        self.base.check(topology, n_rows)

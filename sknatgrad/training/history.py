@@ -1,0 +1,35 @@
+"""What happened during training, pass by pass."""
+
+import time
+
+
+class History:
+    """Curves with one entry a pass.
+
+    Attributes
+    ----------
+    losses, rates, times, validation_losses, validation_scores : list of float
+        `times` are seconds since the start of the fit.
+    n_rejected : int
+        Steps that were cancelled.
+    """
+
+    def __init__(self):
+        self.losses, self.rates, self.times = [], [], []
+        self.validation_losses, self.validation_scores = [], []
+        self.n_rejected = 0
+        self._offset, self._start = 0.0, time.perf_counter()
+
+    def resume(self):
+        """Go on after a pause: times continue where they ended."""
+        self._offset = self.times[-1] if self.times else 0.0
+        self._start = time.perf_counter()
+
+    def record(self, loss, rate):
+        """Add one pass."""
+        self.losses.append(loss)
+        self.rates.append(rate)
+        self.times.append(self._offset + time.perf_counter() - self._start)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_start": 0.0}

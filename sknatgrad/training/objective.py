@@ -1,0 +1,191 @@
+"""The mean loss of a network on a data set, accumulated over row chunks.
+
+Loss, gradient and metric are means over samples, so they are sums over chunks of
+rows in a fixed order: memory stays bounded however many rows there are, and the
+result does not depend on who computes it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+
+from ..metrics.point import LossPoint
+from ..network.linearization import as_inputs
+
+_MEBIBYTE = 1 << 20
+# Shares of scikit-learn's `working_memory`: chunks small enough for the processor's
+# caches, and forward passes kept only where they are cheap to keep.
+_CHUNK_SHARE, _LARGEST_CHUNK = 1 / 8, 32 * _MEBIBYTE
+_KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective at one parameter vector.
+
+    Attributes
+    ----------
+    parameters : ndarray
+        theta, then the output's own parameters.
+    loss : float
+        Penalised mean loss in nats; NaN or infinite where it overflows.
+    points : list of LossPoint or None
+        Forward passes of the chunks, where memory allows to keep them: an accepted
+        trial is the next step's start.
+    """
+
+    parameters: np.ndarray
+    loss: float
+    points: list | None
+
+
+class Objective:
+    """Penalised mean loss ``E_x[-ln omega(y)] + sum_i penalty_i w_i^2 / (2 W)``.
+
+    Parameters
+    ----------
+    network : Network
+    output : Output
+    X : ndarray or CSR matrix of shape (n_samples, n_inputs)
+    target : ndarray or None
+        Encoded targets, sample axis last; None if only metrics that need none are
+        asked for.
+    sample_weight : ndarray of shape (n_samples,), optional
+    penalty : ndarray of shape (n_parameters,), optional
+        L2 penalty on each parameter; W is the sum of the sample weights.
+    input_scale : InputScale, optional
+        Inputs are centred and scaled by it, chunk by chunk.
+    """
+
+    def __init__(
+        self, network, output, X, target, sample_weight=None, penalty=None, input_scale=None
+    ):
+        self.network, self.output, self.penalty = network, output, penalty
+        self.input_scale = input_scale
+        self.X, self.target, self.sample_weight = X, target, sample_weight
+        self.n_samples = X.shape[0]
+        self.total_weight = float(
+            self.n_samples if sample_weight is None else np.sum(sample_weight)
+        )
+        row_bytes = self._row_bytes()
+        working = get_config()["working_memory"] * _MEBIBYTE
+        length = int(min(_CHUNK_SHARE * working, _LARGEST_CHUNK) // row_bytes)
+        self._chunks = list(chunks(self.n_samples, max(1, length)))
+        self._kept = self.n_samples * row_bytes <= min(_KEPT_SHARE * working, _LARGEST_KEPT)
+        self._inputs = {}
+
+    def _row_bytes(self):
+        topology = self.network.topology
+        dense_inputs = 0 if sparse.issparse(self.X) else 2 * topology.n_inputs
+        return 8 * (dense_inputs + 6 * topology.n_units + 4 * topology.n_outputs + 1)
+
+    def rows(self, chosen):
+        """The objective on some of the rows only."""
+        return Objective(
+            self.network,
+            self.output,
+            self.X[chosen],
+            self.target[..., chosen],
+            None if self.sample_weight is None else self.sample_weight[chosen],
+            self.penalty,
+            self.input_scale,
+        )
+
+    # ------------------------------------------------------------- evaluation
+    def _point(self, chunk, theta, output):
+        inputs = self._inputs.get(chunk.start)
+        if inputs is None:
+            rows = self.X[chunk]
+            inputs = as_inputs(rows if self.input_scale is None else self.input_scale.apply(rows))
+            if self._kept:
+                self._inputs[chunk.start] = inputs
+        weight = None if self.sample_weight is None else self.sample_weight[chunk]
+        lin = self.network.linearize(theta, inputs, weight)
+        return LossPoint(lin, output, None if self.target is None else self.target[..., chunk])
+
+    def _points(self, parameters):
+        size = self.network.topology.n_parameters
+        output = self.output.with_parameters(parameters[size:])
+        for chunk in self._chunks:
+            point = self._point(chunk, parameters[:size], output)
+            if point.weight > 0:
+                yield point
+
+    def evaluate(self, parameters):
+        """One forward pass, an `Evaluation`."""
+        points = [] if self._kept else None
+        loss = self._penalty(parameters)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for point in self._points(parameters):
+                loss += point.weight / self.total_weight * point.loss()
+                if points is not None:
+                    points.append(point)
+        return Evaluation(parameters, loss, points)
+
+    def differentiate(self, evaluation, metric, rng):
+        """Minus the gradient, and the metric's statistics, at an evaluation.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+        metric : Metric
+        rng : RandomState
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_parameters,)
+        statistics : pair
+        """
+        points = evaluation.points
+        if points is None:
+            points = self._points(evaluation.parameters)
+        gradient = -self._penalty_slope(evaluation.parameters)
+
+        def add_gradient(share, point):
+            nonlocal gradient
+            gradient += share * point.gradient()
+
+        return gradient, self._statistics(points, metric, rng, add_gradient)
+
+    def statistics(self, parameters, metric, rng):
+        """The metric's statistics alone, at given parameters."""
+        return self._statistics(self._points(parameters), metric, rng)
+
+    def _statistics(self, points, metric, rng, visit=lambda share, point: None):
+        parts = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for point in points:
+                share = point.weight / self.total_weight
+                visit(share, point)
+                parts.append((share, metric.statistics(point, rng)))
+                if len(parts) == 2:
+                    parts = [(1.0, metric.combine(parts))]
+        if not parts:
+            raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
+        ((share, statistics),) = parts
+        return statistics if share == 1.0 else metric.combine(parts)
+
+    # ---------------------------------------------------------------- penalty
+    @property
+    def ridge(self):
+        """Second derivatives of the penalty, or None without penalty."""
+        return None if self.penalty is None else self.penalty / self.total_weight
+
+    def _penalty(self, parameters):
+        if self.penalty is None:
+            return 0.0
+        return 0.5 * float(self.ridge @ parameters[: len(self.penalty)] ** 2)
+
+    def _penalty_slope(self, parameters):
+        slope = np.zeros_like(parameters)
+        if self.penalty is not None:
+            slope[: len(self.penalty)] = self.ridge * parameters[: len(self.penalty)]
+        return slope
+
+
+def chunks(n_samples, length):
+    """Slices of at most `length` rows that cover all rows in order."""
+    for start in range(0, n_samples, length):
+        yield slice(start, min(start + length, n_samples))

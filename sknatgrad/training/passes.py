@@ -1,0 +1,122 @@
+"""One pass over the data: a single step on all rows, or one step a mini-batch."""
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+
+class BatchPass:
+    """Steps on the whole data set.
+
+    The forward pass of an accepted step starts the next one. A rejected step leaves
+    parameters and direction as they were and costs its trial forward passes.
+
+    Parameters
+    ----------
+    objective : Objective
+    parameters : ndarray
+    descent : Descent
+    running : RunningMetric
+    rule : StepRule
+    rng : RandomState
+    """
+
+    def __init__(self, objective, parameters, descent, running, rule, rng):
+        self.objective, self.descent, self.rule = objective, descent, rule
+        self.running, self.rng = running, rng
+        self._current = objective.evaluate(parameters)
+        self._direction = None
+        if not np.isfinite(self._current.loss):
+            raise ValueError(
+                "The loss of the initial network is not finite: the data overflow. Scale the "
+                "targets or features to a moderate range."
+            )
+
+    @property
+    def parameters(self):
+        """Parameters after the last accepted step."""
+        return self._current.parameters
+
+    def run(self, history):
+        """One step; returns the loss after it."""
+        if self._direction is None:
+            gradient, statistics = self.objective.differentiate(
+                self._current, self.descent.metric, self.rng
+            )
+            statistics = self.running.update(statistics, self.objective.total_weight)
+            self._direction = self.descent.direction(self.objective, gradient, statistics)
+        if not self.rule.exhausted:
+            self._search(history)
+        return self._current.loss
+
+    def _search(self, history):
+        following = self.rule.search(self.objective, self._current, *self._direction)
+        if following is not None:
+            self._current, self._direction = following, None
+            return
+        history.n_rejected += 1
+        if self.descent.metric.modulus.random:
+            self.rule.exhausted, self._direction = False, None
+
+
+class MiniBatchPass:
+    """Steps on mini-batches, one sample each in the extreme.
+
+    Parameters
+    ----------
+    objective : Objective
+    parameters : ndarray
+    descent : Descent
+    running : RunningMetric
+    rule : StepRule
+    rng : RandomState
+    batch_size : int
+    shuffle : bool
+        Draw a new order of the rows at each pass.
+    n_init_samples : int
+        Rows that make the first metric, where that is more than a batch.
+    """
+
+    def __init__(
+        self,
+        objective,
+        parameters,
+        descent,
+        running,
+        rule,
+        rng,
+        batch_size,
+        shuffle=True,
+        n_init_samples=0,
+    ):
+        self.objective, self.descent, self.rule = objective, descent, rule
+        self.running, self.rng = running, rng
+        self.batch_size, self.shuffle = batch_size, shuffle
+        self.parameters = parameters
+        if running.statistics is None and n_init_samples > batch_size:
+            first = objective.rows(slice(0, n_init_samples))
+            if first.total_weight > 0:
+                statistics = first.statistics(parameters, descent.metric, rng)
+                running.update(statistics, first.total_weight)
+
+    def run(self, history):
+        """One pass; returns the mean of the batch losses, each before its step."""
+        n_samples = self.objective.n_samples
+        order = self.rng.permutation(n_samples) if self.shuffle else np.arange(n_samples)
+        total = 0.0
+        for batch in gen_batches(n_samples, self.batch_size):
+            part = self.objective.rows(order[batch])
+            if part.total_weight > 0:
+                total += part.total_weight * self._step(part, history)
+        return total / self.objective.total_weight
+
+    def _step(self, part, history):
+        current = part.evaluate(self.parameters)
+        gradient, statistics = part.differentiate(current, self.descent.metric, self.rng)
+        statistics = self.running.update(statistics, part.total_weight)
+        direction, slope = self.descent.direction(part, gradient, statistics)
+        following = self.parameters + self.rule.propose(slope) * direction
+        if np.isfinite(following).all():
+            self.parameters = following
+        else:
+            history.n_rejected += 1
+        return current.loss

@@ -1,0 +1,162 @@
+"""How far to go along a direction.
+
+A step rule turns a direction d, its slope ``G . d`` (first-order decrease of the
+loss a unit of rate) and trial evaluations into the next parameters, or rejects
+the step. A loss that is NaN or infinite is never an improvement, so overflow is a
+rejection. In mini-batch mode, where losses of different batches do not compare,
+only rules that `propose` a rate without trials can be used.
+
+A new rule is one class here and one entry of `STEP_RULES`.
+"""
+
+import numpy as np
+
+
+class StepRule:
+    """Base class.
+
+    Parameters
+    ----------
+    rate : float
+        Initial learning rate.
+
+    Attributes
+    ----------
+    rate : float
+        The rate of the last accepted step, or of the next trial.
+    stochastic : bool
+        Whether the rule can work without comparing losses.
+    exhausted : bool
+        Whether no rate, however small, makes progress along the last direction.
+    """
+
+    stochastic = False
+    exhausted = False
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def search(self, objective, start, direction, slope):
+        """The next `Evaluation`, or None if the step is rejected."""
+        raise NotImplementedError
+
+    def _trial(self, objective, start, direction, rate):
+        return objective.evaluate(start.parameters + rate * direction)
+
+
+class Adaptive(StepRule):
+    """The paper's rule: halve on a worse loss, times 1.1 on a better one.
+
+    Section "A first experimental comparison", "Learning rate". A worse step is
+    cancelled. One forward pass a step.
+    """
+
+    def search(self, objective, start, direction, slope):
+        trial = self._trial(objective, start, direction, self.rate)
+        if np.isfinite(trial.loss) and trial.loss <= start.loss:
+            self.rate *= 1.1
+            return trial
+        self.rate /= 2
+        return None
+
+
+class LineSearch(StepRule):
+    """Double or halve the last rate until the loss is as low as it gets.
+
+    A trial of the last rate that is good enough (it gains a share of what the
+    slope promises) is doubled, once, if a parabola through what is known says that
+    more can be gained; one that is not is halved until it is. So rates grow by no
+    more than 2 a step: the loss of separable data falls along any long step, but a
+    network thrown so far has no slope to come back on. Two forward passes a step as
+    a rule.
+    """
+
+    _SUFFICIENT, _SMALLEST = 1e-4, 1e-12
+
+    def search(self, objective, start, direction, slope):
+        rate = self.rate
+        trial = self._trial(objective, start, direction, rate)
+        while not self._gains(start, trial, rate * slope):
+            rate /= 2
+            if rate < self._SMALLEST:
+                self.exhausted = True
+                return None
+            trial = self._trial(objective, start, direction, rate)
+        halved = rate < self.rate
+        if not halved and self._best_rate(start, trial, rate, slope) > 1.5 * rate:
+            longer = self._trial(objective, start, direction, 2 * rate)
+            if np.isfinite(longer.loss) and longer.loss < trial.loss:
+                rate, trial = 2 * rate, longer
+        self.rate = rate
+        return trial
+
+    def _gains(self, start, trial, promised):
+        return np.isfinite(trial.loss) and trial.loss <= start.loss - self._SUFFICIENT * promised
+
+    @staticmethod
+    def _best_rate(start, trial, rate, slope):
+        """Minimum of the parabola through start, slope and trial."""
+        bend = 2 * (rate * slope - (start.loss - trial.loss)) / rate**2
+        return slope / bend if bend > 0 else np.inf
+
+
+class TrustRegion(StepRule):
+    """Cap the predicted change of the output distribution.
+
+    ``rate^2 d . A d / 2``, about the Kullback-Leibler divergence in nats between
+    the outputs before and after the step, stays below a radius; the rate never
+    exceeds `rate`. On a whole batch the radius follows how well the quadratic model
+    predicted the gain; a worse loss is a rejection.
+    """
+
+    stochastic = True
+
+    def __init__(self, rate, radius=1.0):
+        super().__init__(rate)
+        self.largest_rate, self.radius = rate, radius
+
+    def propose(self, slope):
+        """The rate for a direction with ``d . A d = slope``."""
+        if slope <= 0:
+            return 0.0
+        self.rate = float(min(self.largest_rate, np.sqrt(2 * self.radius / slope)))
+        return self.rate
+
+    def search(self, objective, start, direction, slope):
+        rate = self.propose(slope)
+        trial = self._trial(objective, start, direction, rate)
+        predicted = rate * slope * (1 - rate / 2)
+        gain = start.loss - trial.loss
+        if not np.isfinite(gain) or gain < 0:
+            self.radius = min(self.radius, rate**2 * slope / 2) / 4
+            return None
+        if gain < predicted / 4:
+            self.radius /= 2
+        elif gain > 3 * predicted / 4:
+            self.radius *= 2
+        return trial
+
+
+class Constant(StepRule):
+    """Always the same rate; only overflow is rejected."""
+
+    stochastic = True
+
+    def propose(self, slope):
+        """The constant rate."""
+        return self.rate
+
+    def search(self, objective, start, direction, slope):
+        trial = self._trial(objective, start, direction, self.rate)
+        return trial if np.isfinite(trial.loss) else None
+
+
+STEP_RULES = {
+    "adaptive": Adaptive,
+    "line_search": LineSearch,
+    "trust_region": TrustRegion,
+    "constant": Constant,
+}
+
+# The paper's adaptive rule starts at 0.01; a natural step has rate 1.
+DEFAULT_RATES = {"adaptive": 0.01, "line_search": 1.0, "trust_region": 1.0, "constant": 0.1}

@@ -1,0 +1,125 @@
+"""Passes over the data until nothing is gained, time is up or the user stops."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of passes.
+    tol : float
+        A pass that improves the best value by less than this gains nothing.
+    n_iter_no_change : int or float
+        Stop after so many passes in a row without gain.
+    """
+
+    max_iter: int
+    tol: float
+    n_iter_no_change: float
+
+
+class Trainer:
+    """Runs passes, keeps the history and the parameters of the last whole pass.
+
+    Parameters
+    ----------
+    passes : BatchPass or MiniBatchPass
+    history : History
+    stopping : Stopping
+    validate : callable, optional
+        Takes parameters, returns (score, loss) on held-out data; the best score
+        is then what counts, and its parameters are kept.
+    on_pass : callable, optional
+        Called after each pass with (number, loss, score or None, parameters); a true
+        value stops the training.
+
+    Attributes
+    ----------
+    parameters : ndarray
+        After the last completed pass; the best ones if there is a validation.
+    n_iter : int
+        Completed passes.
+    best : float
+        Lowest loss, or highest validation score.
+    """
+
+    def __init__(self, passes, history, stopping, validate=None, on_pass=None):
+        self.passes, self.history, self.stopping = passes, history, stopping
+        self.validate, self.on_pass = validate, on_pass
+        self.parameters = passes.parameters
+        self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
+        self._best_parameters = None
+
+    def run(self):
+        """Train.
+
+        Raises
+        ------
+        ValueError
+            If the loss or a parameter stops being finite; `parameters` are those
+            of the pass before.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` passes were not enough.
+        UserWarning
+            If the user interrupted the training.
+        """
+        try:
+            self._run()
+        except KeyboardInterrupt:
+            warnings.warn("Training interrupted by user.", stacklevel=4)
+        if self._best_parameters is not None:
+            self.parameters = self._best_parameters
+
+    def _run(self):
+        for _ in range(self.stopping.max_iter):
+            loss = self.passes.run(self.history)
+            parameters = self.passes.parameters
+            if not (np.isfinite(loss) and np.isfinite(parameters).all()):
+                raise ValueError(
+                    "Solver produced non-finite parameter weights. The input data may contain "
+                    "large values and need to be preprocessed, or the learning rate is too large."
+                )
+            self.parameters = parameters
+            self.n_iter += 1
+            self.history.record(loss, self.passes.rule.rate)
+            score = self._validate(parameters)
+            asked = self.on_pass and self.on_pass(self.n_iter, loss, score, parameters)
+            # No loss is negative: below tol there is nothing left to gain.
+            spent = score is None and loss < self.stopping.tol
+            if self._stalled(-loss if score is None else score, parameters) or spent or asked:
+                return
+        if self.stopping.max_iter:
+            warnings.warn(
+                f"Maximum iterations ({self.stopping.max_iter}) reached and the optimization "
+                "hasn't converged yet.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _validate(self, parameters):
+        if self.validate is None:
+            return None
+        score, loss = self.validate(parameters)
+        self.history.validation_scores.append(score)
+        self.history.validation_losses.append(loss)
+        return score
+
+    def _stalled(self, value, parameters):
+        gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
+        self._without_gain = 0 if gained else self._without_gain + 1
+        if value > self.best:
+            self.best = value
+            if self.validate is not None:
+                self._best_parameters = parameters.copy()
+        return self._without_gain >= self.stopping.n_iter_no_change

@@ -1,0 +1,129 @@
+"""Activation functions and their slopes."""
+
+import pickle
+
+import numpy as np
+import pytest
+from engine import derivative
+from scipy.special import expit, log_expit
+
+from sknatgrad.network import ACTIVATIONS, AffineActivation, get_activation
+
+SIGMOIDS = [name for name in ACTIVATIONS if ACTIVATIONS[name].logistic_gain is not None]
+V = np.linspace(-6, 6, 40).reshape(4, 10)  # no kink within the reach of a difference
+
+
+@pytest.fixture(params=ACTIVATIONS)
+def activation(request):
+    return ACTIVATIONS[request.param]
+
+
+
+
+def test_slope_is_the_derivative(activation):
+    a, r = activation.value_and_slope(V)
+    np.testing.assert_allclose(r, derivative(activation.value, V), atol=1e-9)
+    np.testing.assert_array_equal(activation.value(V), a)
+
+
+def test_results_are_new_arrays(activation):
+    v = V.copy()
+    a, r = activation.value_and_slope(v)
+    assert a.shape == r.shape == v.shape
+    assert not (np.shares_memory(a, v) or np.shares_memory(r, v) or np.shares_memory(a, r))
+    np.testing.assert_array_equal(v, V)
+
+
+def test_values_are_finite_however_large_v_is(activation):
+    v = np.array([[-1e300, -1e4, -0.0, 0.0, 1e4, 1e300]])
+    for array in (*activation.value_and_slope(v), *activation.log_value(v)):
+        assert np.isfinite(array).all()
+
+
+def test_logarithm_of_the_activity(activation):
+    """log_value is (ln|a|, a'/a); where a = 0, a floor and 0."""
+    a, r = activation.value_and_slope(V)
+    logarithm, rate = activation.log_value(V)
+    alive = a != 0
+    np.testing.assert_allclose(logarithm[alive], np.log(np.abs(a[alive])), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(rate[alive], r[alive] / a[alive], rtol=1e-12)
+    assert (logarithm[~alive] < -500).all() and (rate[~alive] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["relu", "identity"])
+def test_logarithm_of_zero(name):
+    logarithm, rate = ACTIVATIONS[name].log_value(np.zeros((1, 1)))
+    assert logarithm < -500 and rate == 0
+
+
+def test_logarithm_of_a_saturated_logistic_unit():
+    """ln expit(v) = v for very negative v, at the rate 1; at the other end 0, at the rate e^-v."""
+    logarithm, rate = ACTIVATIONS["logistic"].log_value(np.array([[-1e4, -800.0, 40.0, 300.0]]))
+    np.testing.assert_allclose(logarithm[0], log_expit([-1e4, -800, 40, 300]), rtol=1e-14)
+    np.testing.assert_allclose(rate[0], [1, 1, np.exp(-40), np.exp(-300)], rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", SIGMOIDS)
+def test_sigmoids_are_affine_functions_of_expit(name):
+    """a = low + (high - low) expit(g v), and low, high give midpoint and half range."""
+    activation = ACTIVATIONS[name]
+    low, high = activation.value(np.array([[-1e4, 1e4]]))[0]
+    expected = low + (high - low) * expit(activation.logistic_gain * V)
+    np.testing.assert_allclose(activation.value(V), expected, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(activation.midpoint, (low + high) / 2, atol=1e-15)
+    np.testing.assert_allclose(activation.half_range, (high - low) / 2, rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", SIGMOIDS)
+def test_slope_keeps_its_relative_accuracy_in_saturation(name):
+    """s'(v) = span g e^-z / (1 + e^-z)^2 with z = |g v|, the same at both ends.
+
+    Up to v = 300, as far as z <= 500; beyond that the slope stays there, at 1e-217.
+    """
+    activation = ACTIVATIONS[name]
+    z = np.append(np.linspace(0, 300 * min(activation.logistic_gain, 5 / 3), 200), 1e4)
+    v = z / activation.logistic_gain * np.array([[1], [-1]])
+    slope = activation.value_and_slope(v)[1]
+    factor = 2 * activation.half_range * activation.logistic_gain
+    expected = factor * np.exp(-z) / (1 + np.exp(-z)) ** 2
+    np.testing.assert_allclose(slope[:, :-1], np.tile(expected[:-1], (2, 1)), rtol=1e-12)
+    assert (0 < slope[:, -1]).all() and (slope[:, -1] < 1e-216).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("logistic", lambda v: 1 / (1 + np.exp(-v))),
+        ("tanh", np.tanh),
+        ("scaled_tanh", lambda v: 1.7159 * np.tanh(2 * v / 3)),
+        ("relu", lambda v: np.where(v > 0, v, 0)),
+        ("identity", lambda v: v),
+    ],
+)
+def test_names(name, function):
+    """The five functions of the public interface."""
+    np.testing.assert_allclose(ACTIVATIONS[name].value(V), function(V), rtol=1e-12, atol=1e-15)
+    assert get_activation(name) is ACTIVATIONS[name]
+    assert get_activation(ACTIVATIONS[name]) is ACTIVATIONS[name]
+
+
+@pytest.mark.parametrize("wrong", ["sigmoid", None, 3, ["tanh"]])
+def test_unknown_names(wrong):
+    with pytest.raises(ValueError, match="activation.*choose one of.*tanh"):
+        get_activation(wrong)
+
+
+def test_affine_activation(activation):
+    """alpha s(gamma v) + beta, with one triple a unit."""
+    alpha, beta, gamma = np.random.default_rng(0).uniform(0.5, 2, size=(3, len(V)))
+    rewritten = AffineActivation(activation, -alpha, beta, gamma)
+    expected = [beta[k] - alpha[k] * activation.value(gamma[k] * V[k]) for k in range(len(V))]
+    np.testing.assert_allclose(rewritten.value(V), expected, rtol=1e-14)
+    v = V + 0.1 * np.sign(V)
+    slope = rewritten.value_and_slope(v)[1]
+    np.testing.assert_allclose(slope, derivative(rewritten.value, v), atol=1e-9)
+
+
+def test_activations_pickle(activation):
+    again = pickle.loads(pickle.dumps(activation))
+    np.testing.assert_array_equal(again.value(V), activation.value(V))
