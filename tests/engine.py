@@ -268,6 +268,14 @@ def problem_of(output, topology=(3, 4, 3), hidden="tanh", last="auto", seed=0, n
     return Problem(network, output, theta, X, target, weights)
 
 
+def away_from_kinks(*arguments, distance=0.03, **options):
+    """A problem where no pre-activation is near 0, so that finite differences see no kink."""
+    for seed in itertools.count():
+        problem = problem_of(*arguments, seed=seed, **options)
+        if np.abs(problem.point().lin.v).min() > distance:
+            return problem
+
+
 def graphs():
     """Topologies of all kinds, by name."""
     rng = np.random.default_rng(0)

@@ -7,6 +7,7 @@ from engine import (
     KINDS,
     KNOWN_ACTIVATIONS,
     assert_close,
+    away_from_kinks,
     case_of,
     derivative,
     graphs,
@@ -275,15 +276,6 @@ def test_blocks_of_bounded_memory_change_nothing(lin, monkeypatch):
 
 
 # ---------------------------------------------------------------------- loss and gradient
-def away_from_kinks(output, topology, hidden):
-    """A problem where no pre-activation is near 0, so that differences see no kink."""
-    for seed in range(100):
-        problem = problem_of(output, topology, hidden, seed=seed, n_samples=6)
-        if np.abs(problem.point().lin.v).min() > 0.03:
-            return problem
-    raise AssertionError("no such problem")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("activation", KNOWN_ACTIVATIONS)
 @pytest.mark.parametrize("output", ref.OUTPUTS)
@@ -301,7 +293,7 @@ def test_loss_and_gradient(output, activation, kind):
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_gradient_is_a_finite_difference(output, hidden):
     """For every output and activation, the output's own parameters included."""
-    problem = away_from_kinks(output, GRAPHS["dag"], hidden)
+    problem = away_from_kinks(output, GRAPHS["dag"], hidden, n_samples=6)
     own = problem.output.start(problem.topology.n_outputs)
     both = np.concatenate([problem.theta, own])
 

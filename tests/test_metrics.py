@@ -15,6 +15,7 @@ from engine import (
     Replayer,
     allowed_activations,
     assert_close,
+    away_from_kinks,
     case_of,
     damped,
     enumerate_targets,
@@ -213,11 +214,8 @@ def test_direction_of_the_output_parameters(mode, kind):
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_full_fisher_matrix_is_the_outputs_one_pulled_back(pair, hidden):
     """F = E_x J^T F_v J with F_v = E_y[score score^T] and J = d v / d theta by differences."""
-    for seed in range(50):
-        problem = problem_of(pair[0], (2, 2, 2), hidden, pair[1], seed=seed, n_samples=3)
-        point = problem.point()
-        if np.abs(point.lin.v).min() > 0.03:
-            break
+    problem = away_from_kinks(pair[0], (2, 2, 2), hidden, pair[1], n_samples=3)
+    point = problem.point()
 
     def outputs(theta):
         return problem.point(theta).v.ravel()
@@ -397,32 +395,34 @@ def test_monte_carlo_modulus_approaches_the_fisher_modulus(pair):
 def test_dual_solve_is_the_primal_solve(name, output, ridge):
     """With U fewer rows than parameters: (U^T U + D)^-1 G, from U and from U^T U.
 
-    Without damping only A d = A A^+ G is determined.
+    Where the damped matrix is singular only its product with the solution is determined, and for
+    drawn scores, which need not span the gradient, nothing.
     """
     problem = problem_of(output, n_samples=7)
     metric, topology = get_metric(name), problem.topology
-    gradient = problem.point().gradient()
+    P, gradient = topology.n_parameters, problem.point().gradient()
     (rows,), own = metric.statistics(problem.point(), np.random.RandomState(0))
-    assert len(rows) < topology.n_parameters
+    assert len(rows) < P
     A = rows.T @ rows
-    penalty = np.linspace(0.01, 0.1, topology.n_parameters) if ridge else None
-    for mode, damping in (*DAMPINGS, ("absolute", 1e-5), ("absolute", 0.0)):
+    penalty = np.linspace(0.01, 0.1, P) if ridge else np.zeros(P)
+    for mode, damping in (*DAMPINGS, ("absolute", 1e-5)):
         dual, primal = (
-            metric.solve(topology, ((matrix,), own), gradient, damping, mode, penalty)
+            metric.solve(topology, ((matrix,), own), gradient, damping, mode, penalty)[:P]
             for matrix in (rows, A)
         )
-        if damping or ridge:
+        relative, absolute = (damping, penalty) if mode == "relative" else (0.0, penalty + damping)
+        D = damped(topology, "", A, relative, absolute)
+        if np.linalg.cond(D) < 1e10:
             assert_close(dual, primal, 1e-8)
-        else:
-            P = topology.n_parameters
-            assert_close(A @ dual[:P], A @ primal[:P], 1e-8)
-            assert_close(A @ dual[:P], A @ np.linalg.pinv(A, 1e-12) @ gradient[:P], 1e-8)
+        if metric.modulus.name != "mc_fisher" or np.linalg.cond(D) < 1e10:
+            assert_close(D @ dual, gradient[:P], 1e-8)
+            assert_close(D @ primal, gradient[:P], 1e-8)
 
 
 @pytest.mark.parametrize("exponent", [2, 4, 6, 8, 10, 12, 14])
 @pytest.mark.parametrize("name", metrics("", moduli=["fisher", "op"]))
 def test_small_absolute_damping_in_the_dual(name, exponent):
-    """As the damping goes to 0, A d goes to G: the change of the outputs stays determined."""
+    """As the damping goes to 0, the change of the outputs stays determined."""
     problem = problem_of("bernoulli", n_samples=5)
     metric, topology = get_metric(name), problem.topology
     G = problem.point().gradient()
@@ -430,10 +430,6 @@ def test_small_absolute_damping_in_the_dual(name, exponent):
     A, eps = metric.reduction.to_dense(topology, statistics[0]), 10.0**-exponent
     d = metric.solve(topology, statistics, G, eps, "absolute")
     assert_close(A @ d + eps * d, G, 1e-8)
-    values, vectors = np.linalg.eigh(A)
-    kept = values > 1e-10 * values[-1]
-    V, values = vectors[:, kept], values[kept]
-    assert_close(d, V @ ((V.T @ G) / (values + eps)), 1e-7)
 
 
 # ---------------------------------------------------------------- singular metrics
@@ -575,14 +571,11 @@ def test_outer_product_direction_equalizes_the_gain(output, n_samples):
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_kullback_leibler_divergence(pair):
     """KL(theta, theta + d) = d^T F d / 2 up to order 3 in d."""
-    problem = problem_of(pair[0], (2, 3, 3), "tanh", pair[1], n_samples=4)
+    problem = away_from_kinks(pair[0], (2, 3, 3), "tanh", pair[1], n_samples=4, distance=0.1)
     point, metric = problem.point(), get_metric("fisher")
     targets = enumerate_targets(problem.output, point.v)
     if targets is None:
         pytest.skip("the targets of this output are not enumerated")
-    if np.abs(point.v).min() < 0.05:
-        problem.theta[problem.topology.bias[problem.topology.outputs]] += 0.3
-        point = problem.point()
     F = metric.reduction.to_dense(problem.topology, metric.statistics(point, None)[0])
     d = np.random.default_rng(0).normal(size=len(F))
     d /= np.sqrt(d @ F @ d)
@@ -603,8 +596,8 @@ def test_kullback_leibler_divergence(pair):
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_backpropagated_metric_is_the_unitwise_fisher_metric_on_the_output_layer(pair):
-    """And both differ on hidden units that feed several outputs."""
-    problem = problem_of(pair[0], last=pair[1])
+    """And both differ on hidden units with several paths to the output."""
+    problem = problem_of(pair[0], (3, 4, 4, 3), last=pair[1])
     metrics_ = [get_metric(name) for name in ("unitwise_fisher", "bp")]
     statistics = [metric.statistics(problem.point(), None)[0] for metric in metrics_]
     for unit in problem.topology.outputs:

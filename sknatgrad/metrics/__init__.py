@@ -6,14 +6,14 @@ entry of `METRICS`.
 """
 
 from .metric import Metric
-from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct, WithOuterProduct
+from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct, Safeguarded
 from .point import LossPoint
 from .reductions import (
     Diagonal,
     Euclidean,
-    Floored,
     Full,
     Kronecker,
+    PlusKronecker,
     QuasiDiagonal,
     Reduction,
     RootDiagonal,
@@ -87,7 +87,6 @@ __all__ = [
     "Diagonal",
     "Euclidean",
     "Fisher",
-    "Floored",
     "Full",
     "Kronecker",
     "LossPoint",
@@ -95,10 +94,11 @@ __all__ = [
     "Modulus",
     "MonteCarlo",
     "OuterProduct",
+    "PlusKronecker",
     "QuasiDiagonal",
     "Reduction",
     "RootDiagonal",
+    "Safeguarded",
     "Unitwise",
-    "WithOuterProduct",
     "get_metric",
 ]

@@ -40,6 +40,10 @@ class LossPoint:
         """``-d loss / d v_k`` of each sample, (n_units, n_samples)."""
         return self.lin.pull(self.output.score(self.v, self.target))
 
+    def softened(self, share):
+        """The same point with softened slopes; see `Linearization.softened`."""
+        return LossPoint(self.lin.softened(share), self.output, self.target)
+
     def gradient(self):
         """Minus the gradient of the mean loss: theta, then output parameters."""
         edges = self.lin.edge_mean(self.backpropagated)

@@ -29,6 +29,8 @@ class Activation:
         The slope scale ``g``: initial pre-activations have a standard
         deviation near ``2 / g``, where the unit is neither linear nor
         saturated (the paper's initialisation, section 5).
+    largest_slope : float or ndarray of shape (n_units, 1)
+        Supremum of ``abs(s')``.
     logistic_gain : float or None
         ``g`` if the activation is an affine function of ``expit(g v)``, so that
         its activity can be read as a probability; None otherwise.
@@ -37,6 +39,7 @@ class Activation:
     midpoint = 0.0
     half_range = 1.0
     input_gain = 2.0
+    largest_slope = 1.0
     logistic_gain = None
 
     def value_and_slope(self, v):
@@ -83,6 +86,10 @@ class Sigmoid(Activation):
     @property
     def input_gain(self):
         return self.gain
+
+    @property
+    def largest_slope(self):
+        return (self.high - self.low) * self.gain / 4
 
     @property
     def logistic_gain(self):
@@ -148,6 +155,10 @@ class AffineActivation(Activation):
     alpha: np.ndarray
     beta: np.ndarray
     gamma: np.ndarray
+
+    @property
+    def largest_slope(self):
+        return np.abs(self.alpha * self.gamma)[:, None] * self.base.largest_slope
 
     def value_and_slope(self, v):
         a, r = self.base.value_and_slope(v * self.gamma[:, None])

@@ -14,6 +14,7 @@ paper needs is one of
   activities, weighted by one value a unit and sample (a metric's blocks).
 """
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -107,6 +108,22 @@ class Linearization:
     def output_activities(self):
         """Activities of the output units, (n_outputs, n_samples)."""
         return self.a[self.topology.outputs]
+
+    def softened(self, share):
+        """The same linearization with slopes ``sqrt(r^2 + share * largest slope^2)``.
+
+        Of hidden units only; a saturated unit then carries values back as if it
+        were less so.
+        """
+        softened = copy(self)
+        softened.r = self.r**2
+        for level, activation, outputs in zip(
+            self.topology.levels, self.network.activations, self.topology.level_outputs, strict=True
+        ):
+            if outputs is None:
+                softened.r[level.units] += share * activation.largest_slope**2
+        np.sqrt(softened.r, out=softened.r)
+        return softened
 
     # -------------------------------------------------------------- transport
     def pull(self, seed):

@@ -48,8 +48,12 @@ class FanInGroup:
         return len(self.sources) == 1
 
     def take(self, vector):
-        """The rows of these units in a vector over theta, (n, 1 + fan_in)."""
-        return vector[self.params].reshape(len(self.units), 1 + self.fan_in)
+        """The rows of these units in a vector over theta, (n, 1 + fan_in).
+
+        Further axes of `vector` are kept.
+        """
+        shape = (len(self.units), 1 + self.fan_in, *vector.shape[1:])
+        return vector[self.params].reshape(shape)
 
     def put(self, vector, rows):
         """Write rows (n, 1 + fan_in) into a vector over theta."""

@@ -10,6 +10,7 @@ from ._base import Modulus
 from .backpropagated import Backpropagated
 from .fisher import Fisher
 from .monte_carlo import MonteCarlo
-from .outer_product import OuterProduct, WithOuterProduct
+from .outer_product import OuterProduct
+from .safeguarded import Safeguarded
 
-__all__ = ["Backpropagated", "Fisher", "Modulus", "MonteCarlo", "OuterProduct", "WithOuterProduct"]
+__all__ = ["Backpropagated", "Fisher", "Modulus", "MonteCarlo", "OuterProduct", "Safeguarded"]

@@ -6,18 +6,18 @@ each modulus that it makes sense with.
 
 from ._base import Reduction
 from .diagonal import Diagonal, Euclidean, RootDiagonal
-from .floored import Floored
 from .full import Full
 from .kronecker import Kronecker
+from .plus_kronecker import PlusKronecker
 from .quasi_diagonal import QuasiDiagonal
 from .unitwise import Unitwise
 
 __all__ = [
     "Diagonal",
     "Euclidean",
-    "Floored",
     "Full",
     "Kronecker",
+    "PlusKronecker",
     "QuasiDiagonal",
     "Reduction",
     "RootDiagonal",

@@ -51,16 +51,14 @@ class Reduction:
         """
         raise NotImplementedError
 
-    def moments(self, point):
-        """Means over samples of products of activities alone, a tuple of arrays.
+    def with_kronecker(self, share):
+        """The reduction of ``A + share * K``, K the Kronecker form of A.
 
-        What `floored` needs; empty where it does nothing.
+        Training uses it: a metric that vanishes on some samples does not see what a
+        step does to them, while K counts a change of a unit on all samples alike.
+        Reductions that it would not change return themselves.
         """
-        return ()
-
-    def floored(self, topology, statistics, moments, floor):
-        """Statistics of ``A + floor * K``, K the Kronecker form of A; see `Floored`."""
-        return statistics
+        return self
 
     def block(self, topology, statistics, unit):
         """The undamped (1 + fan_in, 1 + fan_in) matrix of one unit, bias first."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..linalg import safe_divide
 from ._base import Reduction
+from .plus_kronecker import PlusKronecker
 
 
 class Diagonal(Reduction):
@@ -19,13 +20,16 @@ class Diagonal(Reduction):
     def statistics(self, point, modulus, rng):
         return (point.lin.edge_mean(modulus.values(point, rng), power=2),)
 
+    def with_kronecker(self, share):
+        return PlusKronecker(self, share)
+
     def moments(self, point):
         return (point.lin.source_moments()[1],)
 
-    def floored(self, topology, statistics, moments, floor):
+    def mixed(self, topology, statistics, moments, share):
         (second,) = statistics
-        share = floor * second[topology.bias][topology.owner]
-        return (second + share * moments[0][topology.source],)
+        weight = share * second[topology.bias][topology.owner]
+        return (second + weight * moments[0][topology.source],)
 
     def _damped(self, statistics, relative, absolute):
         damped = (1 + relative) * statistics[0]
@@ -47,6 +51,9 @@ class RootDiagonal(Diagonal):
     """
 
     prefix = "root_diag"
+
+    def with_kronecker(self, share):
+        return self
 
     def _damped(self, statistics, relative, absolute):
         return np.sqrt(super()._damped(statistics, relative, absolute))

@@ -52,6 +52,11 @@ class Full(Reduction):
             mean[:] = 0.0
         return solve(topology, matrix, gradient, damping, mean, diagonal)
 
+    def with_kronecker(self, share):
+        from .full_plus_kronecker import FullPlusKronecker
+
+        return FullPlusKronecker(share)
+
     def block(self, topology, statistics, unit):
         row = topology.row(unit)
         return self.to_dense(topology, statistics)[row, row]

@@ -24,23 +24,17 @@ class Kronecker(Reduction):
         return (point.mean(values), *point.lin.unit_gram())
 
     def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        """Solve; `gradient` may have a second axis of several right-hand sides."""
         modulus, *grams = statistics
-        step = np.empty(topology.n_parameters)
+        step = np.empty_like(gradient)
         for group, gram in zip(topology.groups, grams, strict=True):
             strength = modulus[group.units]
-            rhs = group.take(gradient)
+            rhs = group.take(gradient).reshape(len(group.units), 1 + group.fan_in, -1)
             if absolute is not None:
                 blocks = strength[:, None, None] * gram
-                damping = group.take(absolute)
-                solution = centred_solve(blocks, rhs[:, :, None], relative, damping)[..., 0]
+                solution = centred_solve(blocks, rhs, relative, group.take(absolute))
             else:
-                scale = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    rhs = np.nan_to_num(rhs * scale[:, None], posinf=0.0, neginf=0.0)
-                if group.shared:
-                    solution = centred_solve(gram, rhs.T[None], relative)[0].T
-                else:
-                    solution = centred_solve(gram, rhs[:, :, None], relative)[..., 0]
+                solution = _shared_solve(gram, rhs, strength, relative)
             group.put(step, solution)
         return step
 
@@ -49,3 +43,15 @@ class Kronecker(Reduction):
         group, index = locate(topology, unit)
         gram = grams[group]
         return modulus[unit] * gram[index if len(gram) > 1 else 0]
+
+
+def _shared_solve(gram, rhs, strength, relative):
+    """Solve with ``strength_k * gram``, one factorisation for all units that share it."""
+    scale = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rhs = np.nan_to_num(rhs * scale[:, None, None], posinf=0.0, neginf=0.0)
+    if len(gram) == len(rhs):
+        return centred_solve(gram, rhs, relative)
+    n, m, k = rhs.shape
+    columns = rhs.transpose(1, 0, 2).reshape(1, m, n * k)
+    return centred_solve(gram, columns, relative).reshape(m, n, k).transpose(1, 0, 2)

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..linalg import centred_variance, safe_divide
 from ._base import Reduction
+from .plus_kronecker import PlusKronecker
 
 
 class QuasiDiagonal(Reduction):
@@ -23,13 +24,16 @@ class QuasiDiagonal(Reduction):
         values = modulus.values(point, rng)
         return point.lin.edge_mean(values), point.lin.edge_mean(values, power=2)
 
+    def with_kronecker(self, share):
+        return PlusKronecker(self, share)
+
     def moments(self, point):
         return tuple(point.lin.source_moments())
 
-    def floored(self, topology, statistics, moments, floor):
-        share = floor * statistics[0][topology.bias][topology.owner]
+    def mixed(self, topology, statistics, moments, share):
+        weight = share * statistics[0][topology.bias][topology.owner]
         return tuple(
-            kept + share * moment[topology.source]
+            kept + weight * moment[topology.source]
             for kept, moment in zip(statistics, moments, strict=True)
         )
 

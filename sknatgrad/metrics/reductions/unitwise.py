@@ -4,6 +4,7 @@ import numpy as np
 
 from ..linalg import centred_solve
 from ._base import Reduction
+from .plus_kronecker import PlusKronecker
 
 # 4 GB of blocks; beyond that qd and kron are the metrics to use.
 LARGEST_BLOCKS = 500_000_000
@@ -23,12 +24,15 @@ class Unitwise(Reduction):
     def statistics(self, point, modulus, rng):
         return tuple(point.lin.unit_gram(modulus.values(point, rng)))
 
+    def with_kronecker(self, share):
+        return PlusKronecker(self, share)
+
     def moments(self, point):
         return tuple(point.lin.unit_gram())
 
-    def floored(self, topology, statistics, moments, floor):
+    def mixed(self, topology, statistics, moments, share):
         return tuple(
-            blocks + floor * blocks[:, :1, :1] * gram
+            blocks + share * blocks[:, :1, :1] * gram
             for blocks, gram in zip(statistics, moments, strict=True)
         )
 

@@ -3,40 +3,34 @@
 from ._base import Reduction
 
 
-class Floored(Reduction):
-    """``A + floor * K``, where ``K_ij = E[a_i a_j] E[c]`` at each unit.
+class PlusKronecker(Reduction):
+    """``A + share * K``, where ``K_ij = E[a_i a_j] E[c]`` at each unit.
 
     A unitwise metric does not see samples on which a unit's modulus c vanishes:
     there the unit is saturated or the output certain, to first order. A large
     step undoes that. The Kronecker form of the same modulus counts a change of the
     unit equally on all samples, so a share of it bounds the change everywhere. It
-    has the invariances of A. The Kronecker reduction itself, the full and the
-    Euclidean ones are left as they are.
+    has the invariances of A.
 
     Parameters
     ----------
     base : Reduction
-    floor : float
-        Share of K.
+        Offers ``moments(point)``, means of products of activities alone, and
+        ``mixed(topology, statistics, moments, share)``, its statistics of A + share K.
+    share : float
     """
 
-    def __init__(self, base, floor):
-        self.base, self.floor = base, floor
+    def __init__(self, base, share):
+        self.base, self.share = base, share
         self.prefix, self.needs_seeds = base.prefix, base.needs_seeds
         self.invariant = base.invariant
 
     def statistics(self, point, modulus, rng):
-        return self.base.statistics(point, modulus, rng), self.base.moments(point)
-
-    def combine(self, parts):
-        parts = list(parts)
-        return tuple(
-            combine([(weight, statistics[i]) for weight, statistics in parts])
-            for i, combine in enumerate((self.base.combine, Reduction.combine.__get__(self)))
-        )
+        return (*self.base.statistics(point, modulus, rng), *self.base.moments(point))
 
     def _mixed(self, topology, statistics):
-        return self.base.floored(topology, *statistics, self.floor)
+        middle = len(statistics) // 2
+        return self.base.mixed(topology, statistics[:middle], statistics[middle:], self.share)
 
     def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
         mixed = self._mixed(topology, statistics)

@@ -1,0 +1,45 @@
+"""A modulus that does not vanish where its unit or the output is saturated."""
+
+import numpy as np
+
+from ._base import Modulus
+
+
+class Safeguarded(Modulus):
+    """Another modulus with softened slopes, plus a share of the outer product.
+
+    Metrics speak of infinitesimal steps. Where a unit is saturated, or the output is
+    certain and wrong, a modulus vanishes faster than the gradient, and finite steps
+    become enormous; the length of the common step then collapses. Two intrinsic
+    changes keep them bounded:
+
+    * slopes r are replaced by ``sqrt(r^2 + softening * largest slope^2)``, so that a
+      saturated hidden unit counts as one that can come back;
+    * ``outer_product * (d loss / d v_k)^2`` is added, so that the first-order gain of
+      each unit's step stays below ``1 / outer_product`` nats.
+
+    Intrinsic under affine reparametrization if the other modulus is.
+
+    Parameters
+    ----------
+    base : Modulus
+    outer_product : float
+    softening : float
+    """
+
+    needs_target = True
+
+    def __init__(self, base, outer_product, softening):
+        self.base, self.outer_product, self.softening = base, outer_product, softening
+        self.name, self.linear, self.random = base.name, base.linear, base.random
+
+    def n_seeds(self, n_outputs):
+        return self.base.n_seeds(n_outputs) + 1
+
+    def pulled(self, point, rng):
+        yield from self.base.pulled(point.softened(self.softening), rng)
+        yield np.sqrt(self.outer_product) * point.backpropagated[:, None, :]
+
+    def values(self, point, rng):
+        values = self.base.values(point.softened(self.softening), rng)
+        return values + self.outer_product * point.backpropagated**2
