@@ -119,7 +119,7 @@ def _solve_unit_diagonal(matrices, rhs):
     solution = np.empty(np.broadcast_shapes(rhs.shape, (len(matrices), 1, 1)))
     solution[sound] = np.linalg.solve(matrices[sound], rhs[sound])
     for i in np.flatnonzero(~sound):
-        solution[i] = _pseudo_solve(matrices[i], rhs[i])
+        solution[i] = pseudo_solve(matrices[i], rhs[i])
     return solution
 
 
@@ -127,14 +127,14 @@ def _solve_one(matrix, rhs):
     factor, solution, info = lapack.dposv(matrix, rhs, lower=1)
     if info == 0 and np.diag(factor).min() ** 2 >= _smallest_pivot(len(matrix)):
         return solution
-    return _pseudo_solve(matrix, rhs)
+    return pseudo_solve(matrix, rhs)
 
 
 def _smallest_pivot(size):
     return size * ROUNDING
 
 
-def _pseudo_solve(matrix, rhs):
+def pseudo_solve(matrix, rhs):
     """Moore-Penrose solution, directions below rounding error left out."""
     if not np.isfinite(matrix).all():
         return np.full_like(rhs, np.nan)

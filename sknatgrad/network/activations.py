@@ -42,9 +42,15 @@ class Activation:
     largest_slope = 1.0
     logistic_gain = None
 
+    def fill(self, v, a, r):
+        """Write activities and slopes into the arrays `a` and `r`."""
+        raise NotImplementedError
+
     def value_and_slope(self, v):
         """Activities and slopes, two new arrays of the shape of `v`."""
-        raise NotImplementedError
+        a, r = np.empty_like(v), np.empty_like(v)
+        self.fill(v, a, r)
+        return a, r
 
     def value(self, v):
         """Activities only."""
@@ -95,22 +101,22 @@ class Sigmoid(Activation):
     def logistic_gain(self):
         return self.gain
 
-    def value_and_slope(self, v):
-        e = v * -self.gain
-        np.clip(e, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=e)
-        np.exp(e, out=e)
-        p = 1.0 + e
-        np.reciprocal(p, out=p)
-        e *= p
-        e *= p
+    def fill(self, v, a, r):
+        # r holds exp(-g v), a its 1 / (1 + exp(-g v)), until the last lines.
+        np.multiply(v, -self.gain, out=r)
+        np.clip(r, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=r)
+        np.exp(r, out=r)
+        np.add(r, 1.0, out=a)
+        np.reciprocal(a, out=a)
         span = self.high - self.low
+        r *= a
+        r *= a
         if span * self.gain != 1.0:
-            e *= span * self.gain
+            r *= span * self.gain
         if span != 1.0:
-            p *= span
+            a *= span
         if self.low != 0.0:
-            p += self.low
-        return p, e
+            a += self.low
 
     def log_value(self, v):
         if self.low != 0.0:
@@ -125,15 +131,17 @@ class ReLU(Activation):
     # Half of the units are off: weights larger by sqrt(2) keep the variance.
     input_gain = np.sqrt(2.0)
 
-    def value_and_slope(self, v):
-        return np.maximum(v, 0.0), (v > 0).astype(v.dtype)
+    def fill(self, v, a, r):
+        np.maximum(v, 0.0, out=a)
+        np.greater(v, 0, out=r)
 
 
 class Identity(Activation):
     """``v`` itself: a linear unit."""
 
-    def value_and_slope(self, v):
-        return v.copy(), np.ones_like(v)
+    def fill(self, v, a, r):
+        a[...] = v
+        r[...] = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +168,11 @@ class AffineActivation(Activation):
     def largest_slope(self):
         return np.abs(self.alpha * self.gamma)[:, None] * self.base.largest_slope
 
-    def value_and_slope(self, v):
-        a, r = self.base.value_and_slope(v * self.gamma[:, None])
-        return self.alpha[:, None] * a + self.beta[:, None], (self.alpha * self.gamma)[:, None] * r
+    def fill(self, v, a, r):
+        self.base.fill(v * self.gamma[:, None], a, r)
+        a *= self.alpha[:, None]
+        a += self.beta[:, None]
+        r *= (self.alpha * self.gamma)[:, None]
 
 
 ACTIVATIONS = {

@@ -62,17 +62,20 @@ class Linearization:
     inputs : Inputs
     sample_weight : ndarray of shape (n_samples,), optional
         All means over samples are weighted by it.
+    empty : callable
+        Makes uninitialised arrays of a given shape; see `BufferPool`.
 
     Attributes
     ----------
     v, a, r : ndarray of shape (n_units, n_samples)
         Pre-activations, activities and slopes of the computed units.
+    a_squared, r_squared : ndarray of shape (n_units, n_samples)
     total_weight : float
         Sum of the sample weights (n_samples without weights).
     """
 
-    def __init__(self, network, theta, inputs, sample_weight=None):
-        self.network, self.inputs = network, inputs
+    def __init__(self, network, theta, inputs, sample_weight=None, empty=np.empty):
+        self.network, self.inputs, self._empty = network, inputs, empty
         self.topology = network.topology
         self.n_samples = inputs.n_samples
         if sample_weight is None:
@@ -88,7 +91,7 @@ class Linearization:
 
     def _forward(self, theta):
         shape = (self.topology.n_units, self.n_samples)
-        self.v, self.a, self.r = np.empty(shape), np.empty(shape), np.empty(shape)
+        self.v, self.a, self.r = self._empty(shape), self._empty(shape), self._empty(shape)
         for level, activation, matrices in zip(
             self.topology.levels, self.network.activations, self._matrices, strict=True
         ):
@@ -97,7 +100,7 @@ class Linearization:
             for links, weights in matrices:
                 source = self.inputs.values if links.from_inputs else self.a
                 v += times(weights, select(source, links.rows))
-            self.a[level.units], self.r[level.units] = activation.value_and_slope(v)
+            activation.fill(v, self.a[level.units], self.r[level.units])
 
     @property
     def output_preactivations(self):
@@ -116,14 +119,30 @@ class Linearization:
         were less so.
         """
         softened = copy(self)
-        softened.r = self.r**2
+        softened.__dict__.pop("r")
+        softened.r_squared = self._empty(self.a.shape)
+        softened.r_squared[...] = self.r_squared
         for level, activation, outputs in zip(
             self.topology.levels, self.network.activations, self.topology.level_outputs, strict=True
         ):
             if outputs is None:
-                softened.r[level.units] += share * activation.largest_slope**2
-        np.sqrt(softened.r, out=softened.r)
+                softened.r_squared[level.units] += share * activation.largest_slope**2
         return softened
+
+    @cached_property
+    def r(self):
+        """Slopes: those of the forward pass, or the softened ones."""
+        return np.sqrt(self.r_squared, out=self._empty(self.a.shape))
+
+    @cached_property
+    def r_squared(self):
+        """Squared slopes."""
+        return np.square(self.r, out=self._empty(self.r.shape))
+
+    @cached_property
+    def a_squared(self):
+        """Squared activities."""
+        return np.square(self.a, out=self._empty(self.a.shape))
 
     # -------------------------------------------------------------- transport
     def pull(self, seed):
@@ -148,11 +167,11 @@ class Linearization:
         n_samples): the recursion of the backpropagated modulus (Definition
         "Backpropagated modulus"), in pre-activations.
         """
-        return self._transport(seed, _square, self.r**2)
+        return self._transport(seed, _square, self.r_squared)
 
     def _transport(self, seed, matrix_of, slopes):
         topology = self.topology
-        pulled = np.empty((topology.n_units, *seed.shape[1:]))
+        pulled = self._empty((topology.n_units, *seed.shape[1:]))
         flat = pulled.reshape(topology.n_units, -1)
         flat[topology.unfed] = 0.0
         if seed.ndim == 3:
@@ -193,18 +212,14 @@ class Linearization:
         if self.weight is not None:
             values = values * self.weight
         means = np.empty(self.topology.n_parameters)
-        squares = None
         for level in self.topology.levels:
             target_values = values[level.units]
             means[level.bias] = target_values.sum(axis=1)
             for links in level.links:
                 if links.from_inputs:
                     source = self.inputs.values if power == 1 else self.inputs.squares
-                elif power == 1:
-                    source = self.a
                 else:
-                    squares = self.a**2 if squares is None else squares
-                    source = squares
+                    source = self.a if power == 1 else self.a_squared
                 links.edge_sums(target_values, select(source, links.rows), means)
         if self.weight is None:
             means /= self.n_samples
@@ -224,7 +239,7 @@ class Linearization:
         moments[0, :n_inputs] = self.inputs.values @ weight
         moments[1, :n_inputs] = self.inputs.squares @ weight
         moments[0, n_inputs:-1] = self.a @ weight
-        moments[1, n_inputs:-1] = self.a**2 @ weight
+        moments[1, n_inputs:-1] = self.a_squared @ weight
         return moments
 
     def unit_gram(self, values=None):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .activations import get_activation
 from .linearization import Linearization, as_inputs
 from .topology import Topology
@@ -54,7 +56,7 @@ class Network:
             ),
         )
 
-    def linearize(self, theta, X, sample_weight=None):
+    def linearize(self, theta, X, sample_weight=None, empty=np.empty):
         """Forward pass that keeps what the differential needs.
 
         Parameters
@@ -62,10 +64,12 @@ class Network:
         theta : ndarray of shape (n_parameters,)
         X : array, sparse matrix or inputs made by `as_inputs`, (n_samples, n_inputs)
         sample_weight : ndarray of shape (n_samples,), optional
+        empty : callable
+            Makes uninitialised arrays; see `BufferPool`.
 
         Returns
         -------
         Linearization
             Costs O(links x samples).
         """
-        return Linearization(self, theta, as_inputs(X), sample_weight)
+        return Linearization(self, theta, as_inputs(X), sample_weight, empty)

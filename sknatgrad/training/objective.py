@@ -12,12 +12,13 @@ from scipy import sparse
 from sklearn import get_config
 
 from ..metrics.point import LossPoint
+from ..network.buffers import BufferPool
 from ..network.linearization import as_inputs
 
 _MEBIBYTE = 1 << 20
-# Shares of scikit-learn's `working_memory`: chunks small enough for the processor's
-# caches, and forward passes kept only where they are cheap to keep.
-_CHUNK_SHARE, _LARGEST_CHUNK = 1 / 8, 32 * _MEBIBYTE
+# Shares of scikit-learn's `working_memory`. Chunks of 8 MiB stay in the processor's
+# caches; forward passes are kept only where they are cheap to keep.
+_CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 8 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
 
 
@@ -71,10 +72,11 @@ class Objective:
         )
         row_bytes = self._row_bytes()
         working = get_config()["working_memory"] * _MEBIBYTE
-        length = int(min(_CHUNK_SHARE * working, _LARGEST_CHUNK) // row_bytes)
-        self._chunks = list(chunks(self.n_samples, max(1, length)))
+        length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
+        length = max(1, int(min(length, _CHUNK_SHARE * working / row_bytes)))
+        self._chunks = list(chunks(self.n_samples, length))
         self._kept = self.n_samples * row_bytes <= min(_KEPT_SHARE * working, _LARGEST_KEPT)
-        self._inputs = {}
+        self._inputs, self._pool = {}, BufferPool()
 
     def _row_bytes(self):
         topology = self.network.topology
@@ -83,7 +85,7 @@ class Objective:
 
     def rows(self, chosen):
         """The objective on some of the rows only."""
-        return Objective(
+        part = Objective(
             self.network,
             self.output,
             self.X[chosen],
@@ -92,6 +94,8 @@ class Objective:
             self.penalty,
             self.input_scale,
         )
+        part._pool = self._pool
+        return part
 
     # ------------------------------------------------------------- evaluation
     def _point(self, chunk, theta, output):
@@ -102,7 +106,7 @@ class Objective:
             if self._kept:
                 self._inputs[chunk.start] = inputs
         weight = None if self.sample_weight is None else self.sample_weight[chunk]
-        lin = self.network.linearize(theta, inputs, weight)
+        lin = self.network.linearize(theta, inputs, weight, self._pool.empty)
         return LossPoint(lin, output, None if self.target is None else self.target[..., chunk])
 
     def _points(self, parameters):

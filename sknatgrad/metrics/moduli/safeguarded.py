@@ -42,4 +42,7 @@ class Safeguarded(Modulus):
 
     def values(self, point, rng):
         values = self.base.values(point.softened(self.softening), rng)
-        return values + self.outer_product * point.backpropagated**2
+        squares = np.square(point.backpropagated)
+        squares *= self.outer_product
+        squares += values
+        return squares

@@ -1,12 +1,15 @@
 """No reduction: the metric of the whole network at once."""
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
-from ..linalg import ROUNDING, _pseudo_solve, safe_divide, scaled_solve
+from ..linalg import ROUNDING, pseudo_solve, safe_divide, scaled_solve
 from ._base import Reduction
 
 # 1 GB of doubles.
 LARGEST_MATRIX = 130_000_000
+# A gradient is in the span of the rows up to rounding errors of this size.
+_SPAN_TOLERANCE = 1e-9
 
 
 class Full(Reduction):
@@ -113,35 +116,74 @@ def _solve_primal(topology, matrix, gradient, damping, mean, diagonal):
 
 
 def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
-    """Solve with ``U^T U + D`` by a matrix of the size of the rows of U.
+    """Solve with ``U^T U + D`` by matrices of the size of the rows of U.
 
-    Where D > 0 the unknowns are eliminated: ``x = D^-1 (g - U^T u)`` with the
-    dual variable ``u = U x``. Undamped biases b stay: ``u = (1 + K)^-1 (h + U_b
-    x_b)`` and ``U_b^T u = g_b``. Undamped weights are those without variance.
+    The gradient is a combination of the rows, ``g = U^T l`` (paper, "Non-
+    invertibility"); then ``x = D^-1 U^T m`` with ``(1 + K) m = l - U_b x_b``, ``K = U
+    D^-1 U^T``, and undamped biases b follow from ``U_b^T m = 0``. Nothing cancels
+    however small the damping is. What is left of g outside the rows' span, a
+    penalty's share, is solved for apart. Undamped weights are those without variance.
     """
     rows = _centre(topology, rows, mean)
     rhs = gradient - mean * gradient[topology.bias][topology.owner]
+    norms = np.einsum("mp,mp->p", rows, rows)
+    weight = safe_divide(1.0, norms)
+    weight[norms <= ROUNDING * diagonal] = 0.0
+    weighted = rows * weight
+    combination = pseudo_solve(weighted @ rows.T, (weighted @ rhs)[:, None])[:, 0]
     damped = damping > 0
     if not damped.any():
-        # Minimum norm: x = U^T (U U^T)^+ (U U^T)^+ U g.
-        scale = safe_divide(1.0, np.sqrt(np.einsum("mp,mp->p", rows, rows)))
-        scale[np.einsum("mp,mp->p", rows, rows) <= ROUNDING * diagonal] = 0.0
-        scaled = rows * scale
-        kernel = scaled @ scaled.T
-        dual = _pseudo_solve(kernel, (scaled @ (rhs * scale))[:, None])
-        step = scale * (scaled.T @ _pseudo_solve(kernel, dual)[:, 0])
-        return _uncentre(topology, step, mean)
-    free = np.flatnonzero(~damped & ~topology.is_weight)
-    weighted = rows[:, damped] / damping[damped]
-    kernel = weighted @ rows[:, damped].T
-    kernel[np.diag_indices_from(kernel)] += 1.0
-    known = np.column_stack([weighted @ rhs[damped], rows[:, free]])
-    solved = np.linalg.solve(kernel, known)
-    step = np.zeros(topology.n_parameters)
-    inner = rows[:, free].T @ solved
-    schur = (inner[:, 1:] + inner[:, 1:].T) / 2
-    residual = rhs[free] - inner[:, 0]
-    step[free] = scaled_solve(schur[None].copy(), residual[None, :, None])[0, :, 0]
-    dual = solved[:, 0] + solved[:, 1:] @ step[free]
-    step[damped] = (rhs[damped] - rows[:, damped].T @ dual) / damping[damped]
+        # Minimum norm, in coordinates where all columns of U are of size 1.
+        dual = pseudo_solve(weighted @ rows.T, combination[:, None])[:, 0]
+        return _uncentre(topology, weighted.T @ dual, mean)
+    system = _DualSystem(topology, rows, damping)
+    step = system.solve(combination)
+    rest = rhs - rows.T @ combination
+    rest[weight == 0] = 0.0
+    if np.abs(rest).max() > _SPAN_TOLERANCE * np.abs(rhs).max():
+        step += system.solve_outside(rest)
     return _uncentre(topology, step, mean)
+
+
+class _DualSystem:
+    """``U^T U + D`` with D positive on most parameters."""
+
+    def __init__(self, topology, rows, damping):
+        damped = damping > 0
+        self.damped = np.flatnonzero(damped)
+        self.free = np.flatnonzero(~damped & ~topology.is_weight)
+        self.rows, self.damping = rows, damping[self.damped]
+        self.spread = rows[:, self.damped] / self.damping
+        kernel = self.spread @ rows[:, self.damped].T
+        kernel[np.diag_indices_from(kernel)] += 1.0
+        self.factor = cho_factor(kernel)
+        self.size = topology.n_parameters
+
+    def solve(self, combination):
+        """The solution for ``g = U^T combination``."""
+        free_rows = self.rows[:, self.free]
+        solved = cho_solve(self.factor, np.column_stack([combination, free_rows]))
+        step = np.zeros(self.size)
+        step[self.free] = self._free_part(free_rows, solved[:, 1:], free_rows.T @ solved[:, 0])
+        dual = solved[:, 0] - solved[:, 1:] @ step[self.free]
+        step[self.damped] = self.spread.T @ dual
+        return step
+
+    def solve_outside(self, rhs):
+        """The solution for a g orthogonal to the rows, so that U x is small."""
+        free_rows = self.rows[:, self.free]
+        known = np.column_stack([self.spread @ rhs[self.damped], free_rows])
+        solved = cho_solve(self.factor, known)
+        step = np.zeros(self.size)
+        residual = rhs[self.free] - free_rows.T @ solved[:, 0]
+        step[self.free] = self._free_part(free_rows, solved[:, 1:], residual)
+        dual = solved[:, 0] + solved[:, 1:] @ step[self.free]
+        tension = rhs[self.damped] - self.rows[:, self.damped].T @ dual
+        step[self.damped] = tension / self.damping
+        return step
+
+    @staticmethod
+    def _free_part(free_rows, solved, rhs):
+        schur = free_rows.T @ solved
+        schur = (schur + schur.T) / 2
+        return scaled_solve(schur[None], rhs[None, :, None])[0, :, 0]
