@@ -1,4 +1,4 @@
-"""From constructor arguments to networks, metrics and step rules."""
+"""From constructor arguments to networks."""
 
 from numbers import Integral, Real
 
@@ -6,13 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from ..network import Topology
-from ..training.step_rules import DEFAULT_RATES, STEP_RULES
 
 # The links a unit of the paper's sparse auto-encoder.
 _PAPER_LINKS = 5
-# Up to this many rows, a step on all of them costs little more than its overhead.
-LARGEST_FULL_BATCH = 4096
-_MINI_BATCH = 500
 
 
 def layer_sizes(n_inputs, hidden_layer_sizes, n_outputs):
@@ -69,44 +65,6 @@ def _check_ends(topology, sizes):
             f"data need {sizes[0]} and {sizes[-1]}."
         )
     return topology
-
-
-def resolve_batch_size(batch_size, n_samples):
-    """Rows a step."""
-    if batch_size == "auto":
-        return n_samples if n_samples <= LARGEST_FULL_BATCH else _MINI_BATCH
-    return min(int(batch_size), n_samples)
-
-
-def build_step_rule(learning_rate, rate, whole_batch):
-    """A fresh step rule.
-
-    Raises
-    ------
-    ValueError
-        If the rule compares losses and there are mini-batches.
-    """
-    if learning_rate == "auto":
-        learning_rate = "line_search" if whole_batch else "trust_region"
-    rule = STEP_RULES[learning_rate]
-    if not whole_batch and not rule.stochastic:
-        usable = sorted(name for name, cls in STEP_RULES.items() if cls.stochastic)
-        raise ValueError(
-            f"learning_rate={learning_rate!r} compares losses on the whole data set and is not "
-            f"compatible with mini-batches: set batch_size to the number of rows or more, or use "
-            f"one of {usable}."
-        )
-    return rule(DEFAULT_RATES[learning_rate] if rate == "auto" else float(rate))
-
-
-def metric_window(metric_decay, batch_weight, topology, whole_batch):
-    """Sample weight over which the metric is averaged."""
-    if metric_decay == "auto":
-        if whole_batch:
-            return 0.0
-        largest = max(group.fan_in for group in topology.groups)
-        return max(20.0 * batch_weight, 4.0 * (1 + largest), 200.0)
-    return batch_weight / metric_decay
 
 
 def canonical(X):

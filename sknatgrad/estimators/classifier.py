@@ -5,14 +5,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ..outputs import get_output
+from ..training.session import Data
 from ._architecture import canonical
-from ._base import BaseRiemannianMLP, TrainingData
+from ._base import BaseRiemannianMLP
 from ._inspection import SupervisedInspectionMixin
 from ._labels import Labels
 from ._weights import check_weights
@@ -227,8 +227,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
-        data = self._check_training_data(X, y, sample_weight, reset=True)
-        return self._fit(data, self._check_validation_data(X_val, y_val, sample_weight_val))
+        data, y = self._check_training_data(X, y, sample_weight, reset=True)
+        return self._fit(data, y, self._check_validation_data(X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X, y, sample_weight=None, classes=None):
         """Go on training with one pass over some rows.
@@ -256,7 +256,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             raise ValueError(
                 f"classes={classes!r} differ from those of the first call: {self._labels.all}."
             )
-        data = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
+        data, _ = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
         return self._partial_fit(data, first)
 
     def _learn_classes(self, y, classes):
@@ -292,7 +292,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             factor = compute_sample_weight(self.class_weight, y)
             weight = factor if weight is None else weight * factor
         target = self._labels.encode(y, self._output.discrete)
-        return TrainingData(canonical(X), target, weight, y)
+        return Data(canonical(X), target, weight), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
@@ -336,9 +336,10 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     def _stratify(self, y):
         return y if self._labels.single else None
 
-    def _validation_score(self, v, data):
-        predicted = self._labels.decode(self._proba(v))
-        return accuracy_score(data.y, predicted, sample_weight=data.weight)
+    def _validation_score(self, output, v, target, weight):
+        predicted = self._labels.decode(self._labels.probabilities(output.mean(v).T))
+        hits = self._labels.encode(predicted, output.discrete) == target
+        return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))
 
     # ------------------------------------------------------------- prediction
     def _proba(self, v):

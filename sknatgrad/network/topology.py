@@ -296,6 +296,11 @@ class Topology:
         return len(self.outputs)
 
     @cached_property
+    def outputs_feed_units(self):
+        """Whether some output unit is also the source of a link."""
+        return bool(np.isin(self.source, self.n_inputs + self.outputs).any())
+
+    @cached_property
     def groups(self):
         """All units by level and fan-in, a tuple of `FanInGroup`."""
         return tuple(group for level in self.levels for group in level.groups)

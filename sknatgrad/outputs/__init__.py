@@ -5,11 +5,12 @@ A new output is one file here and one entry of `OUTPUTS`.
 
 from ._base import Output
 from .bernoulli import Bernoulli
+from .poisson import Poisson
 from .softmax import ScaledSoftmax, Softmax
 from .spherical import Spherical
 from .square import Square
 
-OUTPUTS = {cls.name: cls for cls in (Square, Bernoulli, Softmax, Spherical, ScaledSoftmax)}
+OUTPUTS = {cls.name: cls for cls in (Square, Bernoulli, Softmax, Spherical, ScaledSoftmax, Poisson)}
 
 
 def get_output(output, activation="auto"):
@@ -39,6 +40,7 @@ __all__ = [
     "OUTPUTS",
     "Bernoulli",
     "Output",
+    "Poisson",
     "ScaledSoftmax",
     "Softmax",
     "Spherical",

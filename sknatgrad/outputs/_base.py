@@ -35,11 +35,17 @@ class Output:
         Trainable parameters of the output itself (0 but for `ScaledSoftmax`).
     discrete : bool
         Whether targets are class numbers.
+    link_name : str
+        scikit-learn's name of what is applied to output pre-activations.
+    free_scale : bool
+        Whether an affine change of the targets is one of the output pre-activations.
     """
 
     name = None
     default_activation = "identity"
     discrete = False
+    link_name = "identity"
+    free_scale = False
     n_parameters = 0
 
     def __init__(self, activation="auto"):
@@ -100,6 +106,13 @@ class Output:
         """Logarithms of the mean and of its complement to 1, where it is a probability.
 
         None for other outputs.
+        """
+
+    def starting_point(self, target, sample_weight):
+        """Centre and scale of the output pre-activations at the start.
+
+        Two arrays of shape (n_outputs,), by which the outputs of an initial network
+        are shifted and scaled to fit the targets (n_outputs, n_samples); or None.
         """
 
     # Output parameters --------------------------------------------------------

@@ -18,6 +18,7 @@ class Bernoulli(Output):
     """
 
     name = "bernoulli"
+    link_name = "logistic"
     default_activation = "logistic"
 
     def _objection(self, activation):

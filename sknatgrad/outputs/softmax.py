@@ -15,6 +15,7 @@ class Softmax(Output):
     """
 
     name = "softmax"
+    link_name = "softmax"
     discrete = True
 
     def _objection(self, activation):

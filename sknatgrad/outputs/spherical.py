@@ -21,6 +21,7 @@ class Spherical(Output):
     """
 
     name = "spherical"
+    link_name = "spherical"
     discrete = True
     default_activation = "logistic"
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..network.activations import Identity
+from ..network.moments import weighted_moments
 from ._base import Output, diagonal_factor
 
 
@@ -13,6 +15,16 @@ class Square(Output):
     """
 
     name = "square"
+
+    @property
+    def free_scale(self):
+        return isinstance(self.activation, Identity)
+
+    def starting_point(self, target, sample_weight):
+        if not self.free_scale:
+            return None
+        centre, variance, _ = weighted_moments(target.T, sample_weight)
+        return centre, np.sqrt(np.where(variance > 0, variance, 1.0))
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

@@ -1,5 +1,6 @@
 """Invariant training: objective, step rules, passes."""
 
+from .coordinates import Coordinates
 from .descent import Descent, RunningMetric
 from .history import History
 from .objective import Objective
@@ -11,6 +12,7 @@ from .trainer import Stopping, Trainer
 __all__ = [
     "STEP_RULES",
     "BatchPass",
+    "Coordinates",
     "Descent",
     "History",
     "InputScale",

@@ -12,12 +12,14 @@ class History:
         `times` are seconds since the start of the fit.
     n_rejected : int
         Steps that were cancelled.
+    unit : float
+        What a unit of the loss that is minimised is worth in the losses recorded.
     """
 
     def __init__(self):
         self.losses, self.rates, self.times = [], [], []
         self.validation_losses, self.validation_scores = [], []
-        self.n_rejected = 0
+        self.n_rejected, self.unit = 0, 1.0
         self._offset, self._start = 0.0, time.perf_counter()
 
     def resume(self):
@@ -27,7 +29,7 @@ class History:
 
     def record(self, loss, rate):
         """Add one pass."""
-        self.losses.append(loss)
+        self.losses.append(loss * self.unit)
         self.rates.append(rate)
         self.times.append(self._offset + time.perf_counter() - self._start)
 

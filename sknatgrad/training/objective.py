@@ -14,6 +14,7 @@ from sklearn import get_config
 from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
 from ..network.linearization import as_inputs
+from .coordinates import Coordinates
 
 _MEBIBYTE = 1 << 20
 # Shares of scikit-learn's `working_memory`. Chunks of 8 MiB stay in the processor's
@@ -56,15 +57,15 @@ class Objective:
     sample_weight : ndarray of shape (n_samples,), optional
     penalty : ndarray of shape (n_parameters,), optional
         L2 penalty on each parameter; W is the sum of the sample weights.
-    input_scale : InputScale, optional
-        Inputs are centred and scaled by it, chunk by chunk.
+    coordinates : Coordinates, optional
+        Inputs and targets are told in these, chunk by chunk.
     """
 
     def __init__(
-        self, network, output, X, target, sample_weight=None, penalty=None, input_scale=None
+        self, network, output, X, target, sample_weight=None, penalty=None, coordinates=None
     ):
         self.network, self.output, self.penalty = network, output, penalty
-        self.input_scale = input_scale
+        self.coordinates = coordinates or Coordinates(network)
         self.X, self.target, self.sample_weight = X, target, sample_weight
         self.n_samples = X.shape[0]
         self.total_weight = float(
@@ -89,25 +90,38 @@ class Objective:
             self.network,
             self.output,
             self.X[chosen],
-            self.target[..., chosen],
+            self._target_rows(chosen),
             None if self.sample_weight is None else self.sample_weight[chosen],
             self.penalty,
-            self.input_scale,
+            self.coordinates,
         )
         part._pool = self._pool
         return part
+
+    def _target_rows(self, chosen):
+        return self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
+
+    def encoded_target(self, chunk):
+        """Targets of some rows in training coordinates, dense; None without targets."""
+        if self.target is None:
+            return None
+        target = self._target_rows(chunk)
+        if sparse.issparse(target):
+            target = target.toarray()
+        scale = self.coordinates.outputs
+        return target if scale is None else scale.apply(target)
 
     # ------------------------------------------------------------- evaluation
     def _point(self, chunk, theta, output):
         inputs = self._inputs.get(chunk.start)
         if inputs is None:
-            rows = self.X[chunk]
-            inputs = as_inputs(rows if self.input_scale is None else self.input_scale.apply(rows))
+            rows, scale = self.X[chunk], self.coordinates.inputs
+            inputs = as_inputs(rows if scale is None else scale.apply(rows))
             if self._kept:
                 self._inputs[chunk.start] = inputs
         weight = None if self.sample_weight is None else self.sample_weight[chunk]
         lin = self.network.linearize(theta, inputs, weight, self._pool.empty)
-        return LossPoint(lin, output, None if self.target is None else self.target[..., chunk])
+        return LossPoint(lin, output, self.encoded_target(chunk))
 
     def _points(self, parameters):
         size = self.network.topology.n_parameters
@@ -127,6 +141,14 @@ class Objective:
                 if points is not None:
                     points.append(point)
         return Evaluation(parameters, loss, points)
+
+    def output_values(self, parameters):
+        """Output pre-activations of all rows, (n_outputs, n_samples)."""
+        values = np.empty((self.network.topology.n_outputs, self.n_samples))
+        theta = parameters[: self.network.topology.n_parameters]
+        for chunk in self._chunks:
+            values[:, chunk] = self._point(chunk, theta, self.output).v
+        return values
 
     def differentiate(self, evaluation, metric, rng):
         """Minus the gradient, and the metric's statistics, at an evaluation.

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-_CHUNK = 8192
+from ..network.moments import weighted_moments
+
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
 _SYMMETRIC = 1e-9
@@ -31,12 +32,10 @@ class InputScale:
         The sign makes the coordinates the same for x and -x (1 - x, for a binary
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
-        weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
-        moments = _sparse_moments if sparse.issparse(X) else _dense_moments
-        centre, variance, third = moments(X, weight / weight.sum())
+        centre, variance, skewness = weighted_moments(X, sample_weight)
         scale = np.sqrt(variance)
         scale[scale <= _CONSTANT * np.abs(centre)] = 0.0
-        scale[third < -_SYMMETRIC] *= -1
+        scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale)
 
     def without_centre(self):
@@ -65,44 +64,3 @@ class InputScale:
         if sparse.issparse(X):
             return sparse.csr_array(X).multiply(1 / self.divisor).tocsr()
         return (X - self.centre) / self.divisor
-
-
-def _dense_moments(X, weight):
-    """Mean, variance and skewness of the columns."""
-    n_samples = X.shape[0]
-    parts = [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
-    # Scaled by the largest value, so that squares and cubes do not overflow.
-    size = np.max([np.abs(X[part]).max(axis=0) for part in parts], axis=0).astype(float)
-    unit = np.where(size > 0, size, 1.0)
-    mean = sum(weight[part] @ (X[part] / unit) for part in parts)
-    variance, third = np.zeros_like(mean), np.zeros_like(mean)
-    for part in parts:
-        deviation = X[part] / unit - mean
-        variance += weight[part] @ deviation**2
-        third += weight[part] @ deviation**3
-    return mean * unit, variance * unit**2, _skewness(variance, third)
-
-
-def _sparse_moments(X, weight):
-    X = sparse.csr_array(X).astype(float, copy=False)
-    n_inputs = X.shape[1]
-    size = np.zeros(n_inputs)
-    np.maximum.at(size, X.indices, np.abs(X.data))
-    unit = np.where(size > 0, size, 1.0)
-    values = X.data / unit[X.indices]
-    row_weight = np.repeat(weight, np.diff(X.indptr))
-    present = np.bincount(X.indices, row_weight, minlength=n_inputs)
-    mean = np.bincount(X.indices, row_weight * values, minlength=n_inputs)
-    deviation = values - mean[X.indices]
-    absent = np.maximum(1.0 - present, 0.0)
-    variance, third = (
-        np.bincount(X.indices, row_weight * deviation**power, minlength=n_inputs)
-        + absent * (-mean) ** power
-        for power in (2, 3)
-    )
-    return mean * unit, variance * unit**2, _skewness(variance, third)
-
-
-def _skewness(variance, third):
-    cube = variance**1.5
-    return np.divide(third, cube, out=np.zeros_like(third), where=cube > 0)

@@ -38,8 +38,8 @@ class Trainer:
         Takes parameters, returns (score, loss) on held-out data; the best score
         is then what counts, and its parameters are kept.
     on_pass : callable, optional
-        Called after each pass with (number, loss, score or None, parameters); a true
-        value stops the training.
+        Called after each pass with (number, loss, score or None); a true value stops
+        the training.
 
     Attributes
     ----------
@@ -48,7 +48,9 @@ class Trainer:
     n_iter : int
         Completed passes.
     best : float
-        Lowest loss, or highest validation score.
+        Lowest loss (with its sign changed), or highest validation score.
+    final_loss : float
+        Training loss of the last pass, in the history's unit.
     """
 
     def __init__(self, passes, history, stopping, validate=None, on_pass=None):
@@ -56,7 +58,7 @@ class Trainer:
         self.validate, self.on_pass = validate, on_pass
         self.parameters = passes.parameters
         self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
-        self._best_parameters = None
+        self._best_parameters, self.final_loss = None, np.nan
 
     def run(self):
         """Train.
@@ -94,7 +96,8 @@ class Trainer:
             self.n_iter += 1
             self.history.record(loss, self.passes.rule.rate)
             score = self._validate(parameters)
-            asked = self.on_pass and self.on_pass(self.n_iter, loss, score, parameters)
+            self.final_loss = self.history.losses[-1]
+            asked = self.on_pass and self.on_pass(self.n_iter, self.final_loss, score)
             # No loss is negative: below tol there is nothing left to gain.
             spent = score is None and loss < self.stopping.tol
             if self._stalled(-loss if score is None else score, parameters) or spent or asked:

@@ -14,7 +14,15 @@ from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, Network, Topology, get_metric, get_output, initialize
-from sknatgrad.training import BatchPass, Descent, History, InputScale, Objective, RunningMetric
+from sknatgrad.training import (
+    BatchPass,
+    Coordinates,
+    Descent,
+    History,
+    InputScale,
+    Objective,
+    RunningMetric,
+)
 from sknatgrad.training.descent import safeguarded
 from sknatgrad.training.step_rules import Constant
 
@@ -50,7 +58,9 @@ def training_step(name, X, y, network, theta, scale, guarded):
     """One step of our own training at a constant, tiny rate."""
     metric = get_metric(name)
     used = safeguarded(metric) if guarded else metric
-    objective = Objective(network, get_output("softmax"), X, y, input_scale=scale)
+    objective = Objective(
+        network, get_output("softmax"), X, y, coordinates=Coordinates(network, scale)
+    )
     descent = Descent(used, 1e-2, "relative")
     passes = BatchPass(
         objective,

@@ -1,0 +1,66 @@
+"""Weighted moments of the columns of a data matrix."""
+
+import numpy as np
+from scipy import sparse
+
+_CHUNK = 8192
+
+
+def weighted_moments(X, sample_weight=None):
+    """Mean, variance and skewness of each column.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_columns)
+    sample_weight : ndarray of shape (n_samples,), optional
+
+    Returns
+    -------
+    mean, variance, skewness : ndarray of shape (n_columns,)
+        Computed in two passes over a few rows at a time; neither overflows for values
+        whose squares do not, nor makes sparse data dense.
+    """
+    weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
+    moments = _sparse_moments if sparse.issparse(X) else _dense_moments
+    return moments(X, weight / weight.sum())
+
+
+def _dense_moments(X, weight):
+    """Mean, variance and skewness of the columns."""
+    n_samples = X.shape[0]
+    parts = [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
+    # Scaled by the largest value, so that squares and cubes do not overflow.
+    size = np.max([np.abs(X[part]).max(axis=0) for part in parts], axis=0).astype(float)
+    unit = np.where(size > 0, size, 1.0)
+    mean = sum(weight[part] @ (X[part] / unit) for part in parts)
+    variance, third = np.zeros_like(mean), np.zeros_like(mean)
+    for part in parts:
+        deviation = X[part] / unit - mean
+        variance += weight[part] @ deviation**2
+        third += weight[part] @ deviation**3
+    return mean * unit, variance * unit**2, _skewness(variance, third)
+
+
+def _sparse_moments(X, weight):
+    X = sparse.csr_array(X).astype(float, copy=False)
+    n_inputs = X.shape[1]
+    size = np.zeros(n_inputs)
+    np.maximum.at(size, X.indices, np.abs(X.data))
+    unit = np.where(size > 0, size, 1.0)
+    values = X.data / unit[X.indices]
+    row_weight = np.repeat(weight, np.diff(X.indptr))
+    present = np.bincount(X.indices, row_weight, minlength=n_inputs)
+    mean = np.bincount(X.indices, row_weight * values, minlength=n_inputs)
+    deviation = values - mean[X.indices]
+    absent = np.maximum(1.0 - present, 0.0)
+    variance, third = (
+        np.bincount(X.indices, row_weight * deviation**power, minlength=n_inputs)
+        + absent * (-mean) ** power
+        for power in (2, 3)
+    )
+    return mean * unit, variance * unit**2, _skewness(variance, third)
+
+
+def _skewness(variance, third):
+    cube = variance**1.5
+    return np.divide(third, cube, out=np.zeros_like(third), where=cube > 0)

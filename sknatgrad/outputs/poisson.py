@@ -1,0 +1,49 @@
+"""Poisson counts with a logarithmic link."""
+
+import numpy as np
+from scipy.special import xlogy
+
+from ..network.activations import Identity
+from ..network.moments import weighted_moments
+from ._base import Output, diagonal_factor
+
+
+class Poisson(Output):
+    """Counts ``y_k ~ Poisson(exp(v_k))``, linear output units.
+
+    The loss is half the deviance, ``exp(v) - y v + y ln y - y``: ``-ln omega(y)`` in
+    excess of the model that knows y. Not in the paper; score ``y - exp(v)``, Fisher
+    information ``exp(v)``. Targets are not negative.
+    """
+
+    name = "poisson"
+    link_name = "exp"
+
+    def _objection(self, activation):
+        if not isinstance(activation, Identity):
+            return "the log-rate is linear; use 'identity'."
+
+    def loss(self, v, target):
+        return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)
+
+    def score(self, v, target):
+        return target - np.exp(v)
+
+    def fisher_factor(self, v, columns=slice(None)):
+        return diagonal_factor(np.exp(v / 2), columns)
+
+    def fisher_diagonal(self, v):
+        return np.exp(v)
+
+    def sample(self, v, rng):
+        return rng.poisson(np.minimum(np.exp(v), 1e18)).astype(float)
+
+    def mean(self, v):
+        return np.exp(v)
+
+    def logits(self, v):
+        return v
+
+    def starting_point(self, target, sample_weight):
+        mean = weighted_moments(target.T, sample_weight)[0]
+        return np.log(np.maximum(mean, 1e-8)), np.ones(len(target))

@@ -1,0 +1,84 @@
+"""The coordinates of inputs and targets in which a network is trained."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..network.reparametrization import rescale_inputs
+from .scaling import InputScale
+
+
+@dataclass(frozen=True, eq=False)
+class OutputScale:
+    """Affine coordinates of the output pre-activations: ``(v - centre) / scale``.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (n_outputs,)
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def apply(self, target):
+        """Targets (n_outputs, n_samples) in these coordinates."""
+        return (target - self.centre[:, None]) / self.scale[:, None]
+
+    @property
+    def loss_unit(self):
+        """What a unit of square loss in these coordinates is worth."""
+        with np.errstate(over="ignore"):
+            return float(np.mean(self.scale**2))
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """How parameters change between the data as given and as trained on.
+
+    Parameters of users speak of inputs and targets as they are given. Where the
+    metric is invariant, training works with centred and scaled ones, which changes
+    nothing but rounding errors.
+
+    Parameters
+    ----------
+    network : Network
+    inputs : InputScale or None
+    outputs : OutputScale or None
+        None: as they are.
+    """
+
+    network: object
+    inputs: InputScale | None = None
+    outputs: OutputScale | None = None
+
+    def inward(self, parameters):
+        """Parameters for the data as trained on."""
+        parameters = parameters.copy()
+        if self.outputs is not None:
+            self._rewrite_outputs(parameters, 1 / self.outputs.scale, -self.outputs.centre)
+        if self.inputs is not None:
+            divisor = self.inputs.divisor
+            self._rewrite_inputs(parameters, 1 / divisor, -self.inputs.centre / divisor)
+        return parameters
+
+    def outward(self, parameters):
+        """Parameters for the data as given."""
+        parameters = parameters.copy()
+        if self.inputs is not None:
+            self._rewrite_inputs(parameters, self.inputs.divisor, self.inputs.centre)
+        if self.outputs is not None:
+            scale = self.outputs.scale
+            self._rewrite_outputs(parameters, scale, self.outputs.centre / scale)
+        return parameters
+
+    def _rewrite_inputs(self, parameters, scale, shift):
+        theta = parameters[: self.network.topology.n_parameters]
+        theta[:] = rescale_inputs(self.network, theta, scale, shift)
+
+    def _rewrite_outputs(self, parameters, scale, shift):
+        """Output pre-activations ``scale * (v + shift)``."""
+        topology = self.network.topology
+        for output, factor, offset in zip(topology.outputs, scale, shift, strict=True):
+            row = topology.row(output)
+            parameters[row.start] += offset
+            parameters[row] *= factor

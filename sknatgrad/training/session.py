@@ -1,0 +1,293 @@
+"""The course of a training: from data and settings to a trained state.
+
+``begin`` places the initial network, ``run`` trains it, and the `TrainingState`
+between them is all that a later call needs to go on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from ..metrics import Metric
+from ..network import Network, initialize
+from ..network.initialization import standard_factor
+from ..outputs import Output
+from .coordinates import Coordinates, OutputScale
+from .descent import Descent, RunningMetric, safeguarded
+from .history import History
+from .objective import Objective
+from .passes import BatchPass, MiniBatchPass
+from .scaling import InputScale
+from .step_rules import DEFAULT_RATES, STEP_RULES, StepRule
+from .trainer import Stopping, Trainer
+
+# Up to this many rows, a step on all of them costs little more than its overhead.
+LARGEST_FULL_BATCH = 4096
+MINI_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; names and meanings are those of the estimators' parameters."""
+
+    metric: Metric
+    damping: float
+    damping_mode: str
+    learning_rate: str
+    learning_rate_init: float | str
+    batch_size: int | str
+    metric_decay: float | str
+    n_init_samples: int | str
+    shuffle: bool
+    alpha: float
+    stopping: Stopping
+
+    @property
+    def invariant(self):
+        """Whether affine changes of the data leave the training as it is."""
+        return self.metric.reduction.invariant and self.damping_mode == "relative"
+
+    def rows_a_step(self, n_samples):
+        """Rows of a mini-batch, or all of them."""
+        if self.batch_size == "auto":
+            return n_samples if n_samples <= LARGEST_FULL_BATCH else MINI_BATCH
+        return min(int(self.batch_size), n_samples)
+
+    def step_rule(self, whole_batch):
+        """A fresh step rule.
+
+        Raises
+        ------
+        ValueError
+            If the rule compares losses and there are mini-batches.
+        """
+        name = self.learning_rate
+        if name == "auto":
+            name = "line_search" if whole_batch else "trust_region"
+        if not whole_batch and not STEP_RULES[name].stochastic:
+            usable = sorted(key for key, rule in STEP_RULES.items() if rule.stochastic)
+            raise ValueError(
+                f"learning_rate={name!r} compares losses on the whole data set and is not "
+                "compatible with mini-batches: set batch_size to the number of rows or more, or "
+                f"use one of {usable}."
+            )
+        rate = self.learning_rate_init
+        return STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
+
+    def metric_window(self, batch_weight, topology, whole_batch):
+        """Sample weight over which the metric is averaged."""
+        if self.metric_decay == "auto":
+            if whole_batch:
+                return 0.0
+            largest = max(group.fan_in for group in topology.groups)
+            return max(20.0 * batch_weight, 4.0 * (1 + largest), 200.0)
+        return batch_weight / self.metric_decay
+
+
+@dataclass
+class Data:
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_inputs)
+    target : ndarray or sparse array, sample axis last
+    weight : ndarray of shape (n_samples,) or None
+    """
+
+    X: object
+    target: object
+    weight: np.ndarray | None
+
+    def rows(self, chosen):
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
+        return Data(self.X[chosen], target, weight)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network and the reading of its outputs."""
+
+    network: Network
+    output: Output
+
+
+@dataclass
+class TrainingState:
+    """A training that can be continued.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    parameters : ndarray
+        In these coordinates.
+    running : RunningMetric
+    rule : StepRule
+    rng : RandomState
+    history : History
+    """
+
+    coordinates: Coordinates
+    parameters: np.ndarray
+    running: RunningMetric
+    rule: StepRule
+    rng: np.random.RandomState
+    history: History
+
+
+def begin(model, settings, data, rng, previous=None, streaming=False):
+    """Place a network at its start.
+
+    Parameters
+    ----------
+    model : Model
+    settings : Settings
+    data : Data
+    rng : RandomState
+    previous : pair (parameters, History), optional
+        Start from these parameters, told for the data as given.
+    streaming : bool
+        More rows will come: work in mini-batches, and give inputs that were constant
+        so far a scale.
+
+    Returns
+    -------
+    TrainingState
+    """
+    standard = _standard_coordinates(model, data, streaming)
+    coordinates = _training_coordinates(model, settings, standard, data)
+    if previous is None:
+        parameters = coordinates.inward(_start(model, standard, rng))
+        history = History()
+    else:
+        parameters, history = coordinates.inward(previous[0]), previous[1]
+        history.resume()
+    history.unit = 1.0 if coordinates.outputs is None else coordinates.outputs.loss_unit
+    n_samples = data.X.shape[0]
+    whole = not streaming and settings.rows_a_step(n_samples) == n_samples
+    running = RunningMetric(settings.metric, 0.0)
+    return TrainingState(coordinates, parameters, running, settings.step_rule(whole), rng, history)
+
+
+def run(model, settings, data, state, validation=None, on_pass=None, streaming=False):
+    """Train from a state, which is brought up to date.
+
+    Parameters
+    ----------
+    model, settings, data, state, streaming
+        As in `begin`.
+    validation : pair (Data, callable), optional
+        Held-out rows, and a score of (bound output, output pre-activations, data).
+    on_pass : callable, optional
+        See `Trainer`.
+
+    Returns
+    -------
+    trainer : Trainer
+    error : ValueError or None
+        What ended the training, if it overflowed.
+    """
+    objective = _objective(model, settings, data, state)
+    passes = _passes(model, settings, objective, state, streaming)
+    validate = None if validation is None else _validator(model, settings, state, *validation)
+    stopping = Stopping(1, 0.0, 1) if streaming else settings.stopping
+    trainer = Trainer(passes, state.history, stopping, validate, on_pass)
+    error = None
+    try:
+        trainer.run()
+    except ValueError as problem:
+        error = problem
+    state.parameters = trainer.parameters
+    if not trainer.n_iter:
+        trainer.final_loss = objective.evaluate(trainer.parameters).loss * state.history.unit
+    return trainer, error
+
+
+def start_and_run(model, settings, data, seed, previous=None, validation=None, on_pass=None):
+    """One independent start: ``(trainer, state, error)``."""
+    state = begin(model, settings, data, check_random_state(seed), previous)
+    trainer, error = run(model, settings, data, state, validation, on_pass)
+    return trainer, state, error
+
+
+# ------------------------------------------------------------------- coordinates
+def _standard_coordinates(model, data, streaming):
+    """Inputs and outputs centred and scaled by the data."""
+    inputs = InputScale.of_data(data.X, data.weight)
+    topology = model.network.topology
+    if streaming:
+        inputs = inputs.with_fallback()
+    point = model.output.starting_point(data.target, data.weight)
+    if point is None or topology.outputs_feed_units:
+        return Coordinates(model.network, inputs)
+    return Coordinates(model.network, inputs, OutputScale(*point))
+
+
+def _training_coordinates(model, settings, standard, data):
+    if not settings.invariant:
+        return Coordinates(model.network)
+    inputs = standard.inputs
+    if sparse.issparse(data.X):
+        inputs = inputs.without_centre()
+    outputs = standard.outputs if model.output.free_scale else None
+    return Coordinates(model.network, inputs, outputs)
+
+
+def _start(model, standard, rng):
+    """Initial parameters for the data as given."""
+    moving = (standard.inputs.scale != 0).astype(float)
+    theta = initialize(model.network, rng, 0.0, moving)
+    own = model.output.start(model.network.topology.n_outputs)
+    return standard.outward(np.concatenate([theta, own]))
+
+
+# ---------------------------------------------------------------------- the run
+def _objective(model, settings, data, state):
+    coordinates = state.coordinates
+    penalty = None
+    if settings.alpha > 0:
+        scale = InputScale.of_data(data.X, data.weight)
+        if coordinates.inputs is not None:
+            scale = scale.relative_to(coordinates.inputs)
+        penalty = settings.alpha * standard_factor(model.network, scale.scale) ** 2
+    return Objective(
+        model.network, model.output, data.X, data.target, data.weight, penalty, coordinates
+    )
+
+
+def _passes(model, settings, objective, state, streaming):
+    relative = settings.damping_mode == "relative"
+    metric = safeguarded(settings.metric) if relative else settings.metric
+    descent = Descent(metric, settings.damping, settings.damping_mode)
+    n_samples = objective.n_samples
+    batch_size = settings.rows_a_step(n_samples)
+    whole = not streaming and batch_size == n_samples
+    if not whole and not state.rule.stochastic:
+        state.rule = settings.step_rule(False)
+    batch_weight = objective.total_weight * batch_size / n_samples
+    state.running.metric = metric
+    state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
+    common = (objective, state.parameters, descent, state.running, state.rule, state.rng)
+    if whole:
+        return BatchPass(*common)
+    first = settings.n_init_samples
+    if first == "auto":
+        first = int(min(n_samples, state.running.window))
+    return MiniBatchPass(*common, batch_size, settings.shuffle, first)
+
+
+def _validator(model, settings, state, data, score):
+    objective = _objective(model, settings, data, state)
+    size = model.network.topology.n_parameters
+
+    def validate(parameters):
+        output = model.output.with_parameters(parameters[size:])
+        v = objective.output_values(parameters)
+        loss = objective.evaluate(parameters).loss * state.history.unit
+        return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
+
+    return validate
