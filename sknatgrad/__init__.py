@@ -1,6 +1,6 @@
 """Neural networks trained by invariant gradients, as scikit-learn estimators."""
 
-from .estimators import RiemannianMLPClassifier
+from .estimators import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
 from .metrics import METRICS, Metric, get_metric
 from .network import (
     ACTIVATIONS,
@@ -21,7 +21,9 @@ __all__ = [
     "OUTPUTS",
     "Metric",
     "Network",
+    "RiemannianAutoEncoder",
     "RiemannianMLPClassifier",
+    "RiemannianMLPRegressor",
     "Topology",
     "convert_sigmoids",
     "get_metric",

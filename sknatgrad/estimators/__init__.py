@@ -1,5 +1,7 @@
 """scikit-learn estimators over invariantly trained networks."""
 
+from .autoencoder import RiemannianAutoEncoder
 from .classifier import RiemannianMLPClassifier
+from .regressor import RiemannianMLPRegressor
 
-__all__ = ["RiemannianMLPClassifier"]
+__all__ = ["RiemannianAutoEncoder", "RiemannianMLPClassifier", "RiemannianMLPRegressor"]

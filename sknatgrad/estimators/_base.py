@@ -18,7 +18,7 @@ from ..training.objective import chunks
 from ..training.session import Model, Settings, begin, run, start_and_run
 from ._architecture import build_topology, canonical, layer_sizes
 
-_PREDICTION_ROWS = 4096
+PREDICTION_ROWS = 4096
 
 
 class BaseRiemannianMLP(BaseEstimator):
@@ -101,7 +101,7 @@ class BaseRiemannianMLP(BaseEstimator):
         warm = self.warm_start and self.__sklearn_is_fitted__()
         model, settings = self._model(data, rng, warm), self._settings()
         if validation is None and self.early_stopping:
-            data, validation = self._split(data, y, rng)
+            data, validation = self._hold_out(data, y, rng)
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         results = Parallel(n_jobs=self.n_jobs if self.n_init > 1 else None)(
@@ -192,7 +192,7 @@ class BaseRiemannianMLP(BaseEstimator):
             raise ValueError("X_val needs y_val.")
         return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
 
-    def _split(self, data, y, rng):
+    def _hold_out(self, data, y, rng):
         """Training and held-out rows."""
         rows = np.arange(data.X.shape[0])
         stratify = self._stratify(y)
@@ -215,15 +215,16 @@ class BaseRiemannianMLP(BaseEstimator):
         return parts
 
     # ------------------------------------------------------------- prediction
-    def _output_values(self, X, parameters=None):
+    def _output_values(self, X):
         """Output pre-activations, (n_outputs, n_samples), chunk by chunk."""
-        parameters = self._parameters if parameters is None else parameters
-        theta = parameters[: self.topology_.n_parameters]
         values = np.empty((self.topology_.n_outputs, X.shape[0]))
-        for chunk in chunks(X.shape[0], _PREDICTION_ROWS):
-            lin = self._network.linearize(theta, X[chunk])
-            values[:, chunk] = lin.output_preactivations
+        for chunk in chunks(X.shape[0], PREDICTION_ROWS):
+            values[:, chunk] = self._linearize(X[chunk]).output_preactivations
         return values
+
+    def _linearize(self, X):
+        theta = self._parameters[: self.topology_.n_parameters]
+        return self._network.linearize(theta, X)
 
     @property
     def _bound_output(self):

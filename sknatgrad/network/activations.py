@@ -175,6 +175,23 @@ class AffineActivation(Activation):
         r *= (self.alpha * self.gamma)[:, None]
 
 
+@dataclass(frozen=True, eq=False)
+class SplitActivation(Activation):
+    """Different activations for different units of a level.
+
+    Parameters
+    ----------
+    parts : tuple of pairs (ndarray of int, Activation)
+        Which units of the level have which activation.
+    """
+
+    parts: tuple
+
+    def fill(self, v, a, r):
+        for rows, activation in self.parts:
+            a[rows], r[rows] = activation.value_and_slope(v[rows])
+
+
 ACTIVATIONS = {
     "logistic": Sigmoid(0.0, 1.0, 1.0),
     "tanh": Sigmoid(-1.0, 1.0, 2.0),

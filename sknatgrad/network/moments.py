@@ -7,7 +7,7 @@ _CHUNK = 8192
 
 
 def weighted_moments(X, sample_weight=None):
-    """Mean, variance and skewness of each column.
+    """Mean, standard deviation and skewness of each column.
 
     Parameters
     ----------
@@ -16,9 +16,8 @@ def weighted_moments(X, sample_weight=None):
 
     Returns
     -------
-    mean, variance, skewness : ndarray of shape (n_columns,)
-        Computed in two passes over a few rows at a time; neither overflows for values
-        whose squares do not, nor makes sparse data dense.
+    mean, deviation, skewness : ndarray of shape (n_columns,)
+        Computed in two passes over a few rows at a time; neither overflows nor makes sparse data dense.
     """
     weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
     moments = _sparse_moments if sparse.issparse(X) else _dense_moments
@@ -38,7 +37,7 @@ def _dense_moments(X, weight):
         deviation = X[part] / unit - mean
         variance += weight[part] @ deviation**2
         third += weight[part] @ deviation**3
-    return mean * unit, variance * unit**2, _skewness(variance, third)
+    return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
 
 
 def _sparse_moments(X, weight):
@@ -58,7 +57,7 @@ def _sparse_moments(X, weight):
         + absent * (-mean) ** power
         for power in (2, 3)
     )
-    return mean * unit, variance * unit**2, _skewness(variance, third)
+    return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
 
 
 def _skewness(variance, third):

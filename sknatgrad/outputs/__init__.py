@@ -5,6 +5,7 @@ A new output is one file here and one entry of `OUTPUTS`.
 
 from ._base import Output
 from .bernoulli import Bernoulli
+from .mixed import Mixed
 from .poisson import Poisson
 from .softmax import ScaledSoftmax, Softmax
 from .spherical import Spherical
@@ -18,7 +19,8 @@ def get_output(output, activation="auto"):
 
     Parameters
     ----------
-    output : str or Output
+    output : str, Output or list of them
+        A list, one an output unit, makes a `Mixed` output.
     activation : str or Activation
         Activation of the output units; "auto" takes the output's own.
 
@@ -29,6 +31,9 @@ def get_output(output, activation="auto"):
     """
     if isinstance(output, Output):
         return output
+    if isinstance(output, list | tuple):
+        known = {name: get_output(name, activation) for name in set(output)}
+        return Mixed([known[name] for name in output])
     if not isinstance(output, str) or output not in OUTPUTS:
         raise ValueError(
             f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an Output object."
@@ -39,6 +44,7 @@ def get_output(output, activation="auto"):
 __all__ = [
     "OUTPUTS",
     "Bernoulli",
+    "Mixed",
     "Output",
     "Poisson",
     "ScaledSoftmax",

@@ -37,7 +37,7 @@ class Output:
         Whether targets are class numbers.
     link_name : str
         scikit-learn's name of what is applied to output pre-activations.
-    free_scale : bool
+    free_scale : bool or ndarray of bool, shape (n_outputs,)
         Whether an affine change of the targets is one of the output pre-activations.
     """
 
@@ -61,6 +61,9 @@ class Output:
 
     def _objection(self, activation):
         """Why an activation can't be used, or None."""
+
+    def check_target(self, target):
+        """Raise ValueError if a target can't be drawn from omega."""
 
     # The contract -------------------------------------------------------------
     def loss(self, v, target):

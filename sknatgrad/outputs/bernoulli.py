@@ -28,6 +28,10 @@ class Bernoulli(Output):
                 "(logistic, tanh, scaled_tanh)."
             )
 
+    def check_target(self, target):
+        if target.size and not (target.min() >= 0 and target.max() <= 1):
+            raise ValueError("The Bernoulli output needs targets in [0, 1].")
+
     @property
     def _gain(self):
         return self.activation.logistic_gain

@@ -23,6 +23,10 @@ class Poisson(Output):
         if not isinstance(activation, Identity):
             return "the log-rate is linear; use 'identity'."
 
+    def check_target(self, target):
+        if target.size and target.min() < 0:
+            raise ValueError("The Poisson output needs targets >= 0.")
+
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)
 

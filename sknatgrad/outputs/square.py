@@ -23,8 +23,8 @@ class Square(Output):
     def starting_point(self, target, sample_weight):
         if not self.free_scale:
             return None
-        centre, variance, _ = weighted_moments(target.T, sample_weight)
-        return centre, np.sqrt(np.where(variance > 0, variance, 1.0))
+        centre, scale, _ = weighted_moments(target.T, sample_weight)
+        return centre, np.where(scale > 0, scale, 1.0)
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

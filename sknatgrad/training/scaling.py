@@ -32,8 +32,7 @@ class InputScale:
         The sign makes the coordinates the same for x and -x (1 - x, for a binary
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
-        centre, variance, skewness = weighted_moments(X, sample_weight)
-        scale = np.sqrt(variance)
+        centre, scale, skewness = weighted_moments(X, sample_weight)
         scale[scale <= _CONSTANT * np.abs(centre)] = 0.0
         scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale)

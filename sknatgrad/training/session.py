@@ -233,7 +233,10 @@ def _training_coordinates(model, settings, standard, data):
     inputs = standard.inputs
     if sparse.issparse(data.X):
         inputs = inputs.without_centre()
-    outputs = standard.outputs if model.output.free_scale else None
+    outputs, free = standard.outputs, model.output.free_scale
+    if outputs is None or not np.any(free):
+        return Coordinates(model.network, inputs)
+    outputs = OutputScale(np.where(free, outputs.centre, 0.0), np.where(free, outputs.scale, 1.0))
     return Coordinates(model.network, inputs, outputs)
 
 

@@ -1,0 +1,455 @@
+"""The auto-encoder."""
+
+import numbers
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..outputs import get_output
+from ..training.objective import chunks
+from ..training.session import Data
+from ._architecture import canonical
+from ._base import PREDICTION_ROWS, BaseRiemannianMLP
+from ._inspection import InspectionMixin
+from ._weights import check_weights
+
+
+class RiemannianAutoEncoder(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, InspectionMixin, BaseRiemannianMLP
+):
+    """Auto-encoder trained by invariant gradients.
+
+    A network whose targets are its inputs. Its narrowest hidden layer is a code of the
+    data: `transform` computes it, `inverse_transform` decodes it, `score_samples` says
+    how well a row is explained. Trained as `RiemannianMLPRegressor` is.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : int or array-like of int, default=(30, 10, 30)
+        Units of each hidden layer.
+    activation : str, Activation or list of them, default="tanh"
+        "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
+        for all hidden layers or one for each.
+    metric : str or Metric, default="qd_bp"
+        Modulus and reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
+        "euclidean"; `sknatgrad.METRICS` lists all.
+    output : str, Output or list of them, default="auto"
+        Reading of the output units: "bernoulli" (features in [0, 1]), "square", "poisson",
+        or a list with one a feature. "auto" is Bernoulli if all features lie in [0, 1],
+        else square.
+    output_activation : str or Activation, default="auto"
+        Activation of the output units where the output allows several.
+    connectivity : None, int, float, "paper", list of matrices or Topology, default=None
+        Full, links a unit, density, the paper's random links, masks (n_in, n_out) one
+        a pair of layers, or any graph.
+    damping : float, default=0.01
+        See `damping_mode`.
+    damping_mode : {"relative", "absolute"}, default="relative"
+        Relative damping adds to each weight's entry its own centred variance times
+        `damping`, and keeps the invariances; training also adds small intrinsic
+        safeguards (doc/metrics.md). Absolute damping is ``A + damping * Id``, as in
+        the paper's experiment, and breaks them.
+    learning_rate : str, default="auto"
+        "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a
+        worse loss, else times 1.1), "trust_region" (the default on mini-batches: caps the
+        predicted change of the output distribution), "constant".
+    learning_rate_init : float or "auto", default="auto"
+        First rate: 0.01 for "adaptive", 0.1 for "constant"; 1 for the line search;
+        for the trust region the largest rate, 1.
+    batch_size : int or "auto", default="auto"
+        Rows a step; "auto" takes all rows up to 4096, else 500. 1 is online training.
+    metric_decay : float or "auto", default="auto"
+        The discount of the running metric ``(1 - g) A + g A(x)``. "auto" is 1 on
+        whole batches; else it averages over 20 batches or more.
+    n_init_samples : int or "auto", default="auto"
+        Rows that make the first metric in mini-batch training.
+    n_mc_samples : int, default=1
+        Targets drawn a sample by the Monte-Carlo metrics.
+    n_init : int, default=1
+        Independent starts; the one with the lowest training loss is kept.
+    n_jobs : int or None, default=None
+        Starts that run at once, through joblib. Does not change results.
+    alpha : float, default=0.0
+        L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
+        (inputs of unit variance, activities within +-1), W the sum of sample weights.
+    max_iter : int, default=200
+        Largest number of passes over the data. 0 gives an untrained network.
+    shuffle : bool, default=True
+        Whether mini-batches are drawn anew at each pass.
+    random_state : int, RandomState instance or None, default=None
+        Initial weights, random links, batches, validation split, Monte-Carlo draws.
+    tol : float, default=1e-4
+        Passes that gain less than this count as no change.
+    verbose : bool or int, default=False
+        Print the loss of each pass.
+    warm_start : bool, default=False
+        Start from the fitted parameters.
+    early_stopping : bool, default=False
+        Hold out a share of the rows and stop when the score on it stops
+        improving; the best parameters are kept.
+    validation_fraction : float, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : int or inf, default=10
+        Stop after so many passes in a row without gain.
+    code_layer : int or None, default=None
+        The hidden layer that `transform` returns, 0 for the first one. None takes the
+        narrowest.
+
+    Attributes
+    ----------
+    coefs_, intercepts_ : list of array
+        Weights (n_in, n_out) and biases (n_out,) of each layer.
+    loss_, best_loss_ : float
+        Last and lowest training loss. Each square feature's squared error
+        counts in units of its own variance, times their mean variance.
+    loss_curve_, learning_rate_curve_, time_curve_ : list of float
+        Loss, rate and seconds since the start, one entry a pass.
+    validation_scores_, validation_loss_curve_ : list of float or None
+        On the held-out rows.
+    best_validation_score_ : float or None
+    n_iter_ : int
+        Passes of the last fit.
+    t_ : int
+        Samples seen.
+    n_rejected_steps_ : int
+        Steps that were cancelled.
+    n_layers_, n_outputs_ : int
+    out_activation_ : str
+    output_coefs_ : ndarray
+    topology_ : Topology
+    metric_ : Metric
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    References
+    ----------
+    Y. Ollivier, Riemannian metrics for neural networks I: feedforward networks,
+    Information and Inference 4(2), 2015, arXiv:1303.0818.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sknatgrad import RiemannianAutoEncoder
+    >>> X = load_digits().data
+    >>> encoder = RiemannianAutoEncoder((20, 5, 20), random_state=0, max_iter=5).fit(X)
+    >>> encoder.transform(X).shape
+    (1797, 5)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseRiemannianMLP._parameter_constraints,
+        "code_layer": [Interval(numbers.Integral, 0, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(30, 10, 30),
+        activation="tanh",
+        *,
+        metric="qd_bp",
+        output="auto",
+        output_activation="auto",
+        connectivity=None,
+        damping=0.01,
+        damping_mode="relative",
+        learning_rate="auto",
+        learning_rate_init="auto",
+        batch_size="auto",
+        metric_decay="auto",
+        n_init_samples="auto",
+        n_mc_samples=1,
+        n_init=1,
+        n_jobs=None,
+        alpha=0.0,
+        max_iter=200,
+        shuffle=True,
+        random_state=None,
+        tol=1e-4,
+        verbose=False,
+        warm_start=False,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        code_layer=None,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.metric = metric
+        self.output = output
+        self.output_activation = output_activation
+        self.connectivity = connectivity
+        self.damping = damping
+        self.damping_mode = damping_mode
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.batch_size = batch_size
+        self.metric_decay = metric_decay
+        self.n_init_samples = n_init_samples
+        self.n_mc_samples = n_mc_samples
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.code_layer = code_layer
+
+    # ---------------------------------------------------------------- fitting
+    def fit(self, X, y=None, sample_weight=None, X_val=None, sample_weight_val=None):
+        """Train the network to reproduce X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative. Weight k counts as k copies of the row.
+        X_val, sample_weight_val : array-like, optional
+            Held-out data for early stopping, instead of a share of X.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, or if training overflows; parameters before that are kept.
+        """
+        self._validate_params()
+        data, _ = self._check_training_data(X, None, sample_weight, reset=True)
+        validation = self._check_validation_data(X_val, X_val, sample_weight_val)
+        return self._fit(data, None, validation)
+
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Go on training with one pass over some rows.
+
+        Metric, step control and random state are kept between calls.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : object
+        """
+        self._validate_params()
+        first = not self.__sklearn_is_fitted__()
+        data, _ = self._check_training_data(X, None, sample_weight, reset=first)
+        return self._partial_fit(data, first)
+
+    def _check_training_data(self, X, y, sample_weight, reset):
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
+        weight = check_weights(sample_weight, X)
+        X = canonical(X)
+        if reset:
+            self._dtype = X.dtype
+            self._output = self._choose_output(X)
+            self._code_level = self._choose_code_layer()
+        self._output.check_target(X.T)
+        return Data(X, X.T, weight), None
+
+    def _check_known_data(self, X, y, sample_weight):
+        X = self._check_X(X)
+        return X, X.T, check_weights(sample_weight, X)
+
+    def _choose_output(self, X):
+        name = self.output
+        if isinstance(name, str) and name == "auto":
+            name = "bernoulli" if X.min() >= 0 and X.max() <= 1 else "square"
+        if isinstance(name, list | tuple) and len(name) != X.shape[1]:
+            raise ValueError(f"output has {len(name)} entries, X has {X.shape[1]} features.")
+        output = get_output(name, self.output_activation)
+        if output.discrete:
+            raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
+        return output
+
+    def _choose_code_layer(self):
+        sizes = np.atleast_1d(self.hidden_layer_sizes)
+        if not len(sizes):
+            raise ValueError("hidden_layer_sizes must name at least one hidden layer: the code.")
+        if self.code_layer is None:
+            return int(np.argmin(sizes))
+        if self.code_layer >= len(sizes):
+            raise ValueError(
+                f"code_layer={self.code_layer} is not one of the {len(sizes)} hidden layers."
+            )
+        return self.code_layer
+
+    def _n_output_units(self):
+        return self.n_features_in_
+
+    def _validation_score(self, output, v, target, weight):
+        return -float(np.average(output.loss(v, target), weights=weight))
+
+    # ------------------------------------------------------------------- uses
+    @property
+    def _n_features_out(self):
+        return self.topology_.levels[self._code_level].n_units
+
+    def transform(self, X):
+        """Code of each row: the activities of the code layer.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_code_units)
+        """
+        X = self._check_X(X)
+        units = self.topology_.levels[self._code_level].units
+        codes = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
+        for chunk in chunks(X.shape[0], PREDICTION_ROWS):
+            codes[chunk] = self._linearize(X[chunk]).a[units].T
+        return codes
+
+    def inverse_transform(self, codes):
+        """Reconstruction of rows from their codes.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n_samples, n_code_units)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        codes = check_array(codes, dtype=(np.float64, np.float32))
+        if codes.shape[1] != self._n_features_out:
+            raise ValueError(f"codes must have {self._n_features_out} columns.")
+        if self.topology_.layer_sizes is None:
+            raise ValueError("inverse_transform needs a layered topology.")
+        first = self._code_level + 1
+        activity, v = codes.T.astype(float), None
+        for coef, intercept, activation in zip(
+            self._split(self._parameters)[0][first:],
+            self._split(self._parameters)[1][first:],
+            self._network.activations[first:],
+            strict=True,
+        ):
+            v = coef.T @ activity + intercept[:, None]
+            activity = activation.value(v)
+        return self._bound_output.mean(v).T.astype(codes.dtype, copy=False)
+
+    def predict(self, X):
+        """Reconstruction of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+
+        Raises
+        ------
+        ValueError
+            If X is sparse: its reconstruction is not. ``inverse_transform(transform(X))``
+            computes it all the same.
+        """
+        X = self._check_X(X)
+        if sparse.issparse(X):
+            raise ValueError(
+                "The reconstruction of sparse X is a dense matrix of the same shape: call "
+                "inverse_transform(transform(X)) on as many rows as fit into memory."
+            )
+        return self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
+
+    def score_samples(self, X):
+        """Log-likelihood of each row given itself, nats.
+
+        For square outputs the constant ``-ln(2 pi) / 2`` a feature is left out.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        X = self._check_X(X)
+        scores = np.empty(X.shape[0])
+        for chunk in chunks(X.shape[0], PREDICTION_ROWS):
+            rows = X[chunk]
+            target = rows.toarray().T if sparse.issparse(rows) else rows.T
+            v = self._linearize(rows).output_preactivations
+            scores[chunk] = -self._bound_output.loss(v, target)
+        return scores
+
+    def score(self, X, y=None, sample_weight=None):
+        """Mean of `score_samples`; larger is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def loss(self, X, sample_weight=None):
+        """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return self._loss(X, None, sample_weight)
+
+    def direction(
+        self,
+        X,
+        *,
+        metric=None,
+        damping=None,
+        damping_mode=None,
+        sample_weight=None,
+        random_state=None,
+    ):
+        """The steepest direction ``A^-1 G``; see `RiemannianMLPClassifier.direction`."""
+        return self._direction(X, None, metric, damping, damping_mode, sample_weight, random_state)
+
+    def metric_matrix(
+        self,
+        X,
+        *,
+        metric=None,
+        sample_weight=None,
+        layer=None,
+        unit=None,
+        random_state=None,
+    ):
+        """The undamped matrix A; see `RiemannianMLPClassifier.metric_matrix`."""
+        return self._metric_matrix(X, None, metric, sample_weight, layer, unit, random_state)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,359 @@
+"""The regressor."""
+
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import validate_data
+
+from ..outputs import get_output
+from ..training.session import Data
+from ._architecture import canonical
+from ._base import BaseRiemannianMLP
+from ._inspection import SupervisedInspectionMixin
+from ._weights import check_weights
+
+_OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
+
+
+class _LossName(str):
+    """The parameter `loss`, callable as the method of the same name."""
+
+    def __new__(cls, name, method):
+        self = super().__new__(cls, name)
+        self._method = method
+        return self
+
+    def __call__(self, X, y, sample_weight=None):
+        return self._method(X, y, sample_weight)
+
+
+class _LossParameter:
+    """scikit-learn calls a parameter `loss`, all our estimators have a method `loss`."""
+
+    def __get__(self, estimator, owner=None):
+        if estimator is None:
+            return self
+        value = vars(estimator)["loss"]
+        return _LossName(value, estimator._loss) if isinstance(value, str) else value
+
+    def __set__(self, estimator, value):
+        vars(estimator)["loss"] = value
+
+
+class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
+    """Multi-layer perceptron regressor trained by invariant gradients.
+
+    ``theta <- theta + rate * A^-1 G`` with G minus the gradient of the mean loss and A
+    a Riemannian metric that depends on what the network does, not on how numbers are
+    written (Ollivier, 2015). With the default settings the fit is the same whatever
+    the scale and origin of features and targets, and there is no learning rate to set.
+
+    Parameters
+    ----------
+    loss : {"squared_error", "poisson"}, default="squared_error"
+        Half squared error, or half Poisson deviance with exponential outputs.
+        ``estimator.loss(X, y)`` computes the loss on data.
+    hidden_layer_sizes : int or array-like of int, default=(100,)
+        Units of each hidden layer. ``()`` gives a linear model.
+    activation : str, Activation or list of them, default="tanh"
+        "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
+        for all hidden layers or one for each.
+    metric : str or Metric, default="qd_bp"
+        Modulus and reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
+        "euclidean"; `sknatgrad.METRICS` lists all.
+    output : str or Output, default="auto"
+        Reading of the output units: "square", "poisson" or "bernoulli" (targets in [0, 1]).
+        "auto" follows `loss`.
+    output_activation : str or Activation, default="auto"
+        Activation of the output units where the output allows several.
+    connectivity : None, int, float, "paper", list of matrices or Topology, default=None
+        Full, links a unit, density, the paper's random links, masks (n_in, n_out) one
+        a pair of layers, or any graph.
+    damping : float, default=0.01
+        See `damping_mode`.
+    damping_mode : {"relative", "absolute"}, default="relative"
+        Relative damping adds to each weight's entry its own centred variance times
+        `damping`, and keeps the invariances; training also adds small intrinsic
+        safeguards (doc/metrics.md). Absolute damping is ``A + damping * Id``, as in
+        the paper's experiment, and breaks them.
+    learning_rate : str, default="auto"
+        "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a
+        worse loss, else times 1.1), "trust_region" (the default on mini-batches: caps the
+        predicted change of the output distribution), "constant".
+    learning_rate_init : float or "auto", default="auto"
+        First rate: 0.01 for "adaptive", 0.1 for "constant"; 1 for the line search;
+        for the trust region the largest rate, 1.
+    batch_size : int or "auto", default="auto"
+        Rows a step; "auto" takes all rows up to 4096, else 500. 1 is online training.
+    metric_decay : float or "auto", default="auto"
+        The discount of the running metric ``(1 - g) A + g A(x)``. "auto" is 1 on
+        whole batches; else it averages over 20 batches or more.
+    n_init_samples : int or "auto", default="auto"
+        Rows that make the first metric in mini-batch training.
+    n_mc_samples : int, default=1
+        Targets drawn a sample by the Monte-Carlo metrics.
+    n_init : int, default=1
+        Independent starts; the one with the lowest training loss is kept.
+    n_jobs : int or None, default=None
+        Starts that run at once, through joblib. Does not change results.
+    alpha : float, default=0.0
+        L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
+        (inputs of unit variance, activities within +-1), W the sum of sample weights.
+    max_iter : int, default=200
+        Largest number of passes over the data. 0 gives an untrained network.
+    shuffle : bool, default=True
+        Whether mini-batches are drawn anew at each pass.
+    random_state : int, RandomState instance or None, default=None
+        Initial weights, random links, batches, validation split, Monte-Carlo draws.
+    tol : float, default=1e-4
+        Passes that gain less than this count as no change.
+    verbose : bool or int, default=False
+        Print the loss of each pass.
+    warm_start : bool, default=False
+        Start from the fitted parameters.
+    early_stopping : bool, default=False
+        Hold out a share of the rows and stop when the score on it stops
+        improving; the best parameters are kept.
+    validation_fraction : float, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : int or inf, default=10
+        Stop after so many passes in a row without gain.
+
+    Attributes
+    ----------
+    coefs_, intercepts_ : list of array
+        Weights (n_in, n_out) and biases (n_out,) of each layer.
+    loss_, best_loss_ : float
+        Last and lowest training loss. With several targets, each one's squared error
+        counts in units of its own variance, times their mean variance.
+    loss_curve_, learning_rate_curve_, time_curve_ : list of float
+        Loss, rate and seconds since the start, one entry a pass.
+    validation_scores_, validation_loss_curve_ : list of float or None
+        On the held-out rows.
+    best_validation_score_ : float or None
+    n_iter_ : int
+        Passes of the last fit.
+    t_ : int
+        Samples seen.
+    n_rejected_steps_ : int
+        Steps that were cancelled.
+    n_layers_, n_outputs_ : int
+    out_activation_ : str
+    output_coefs_ : ndarray
+    topology_ : Topology
+    metric_ : Metric
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    References
+    ----------
+    Y. Ollivier, Riemannian metrics for neural networks I: feedforward networks,
+    Information and Inference 4(2), 2015, arXiv:1303.0818.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sknatgrad import RiemannianMLPRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = RiemannianMLPRegressor(hidden_layer_sizes=(5,), random_state=0, max_iter=20)
+    >>> bool(reg.fit(X, y).score(X, y) > 0.5)
+    True
+    """
+
+    loss = _LossParameter()
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseRiemannianMLP._parameter_constraints,
+        "loss": [StrOptions({"squared_error", "poisson"})],
+    }
+
+    def __init__(
+        self,
+        loss="squared_error",
+        hidden_layer_sizes=(100,),
+        activation="tanh",
+        *,
+        metric="qd_bp",
+        output="auto",
+        output_activation="auto",
+        connectivity=None,
+        damping=0.01,
+        damping_mode="relative",
+        learning_rate="auto",
+        learning_rate_init="auto",
+        batch_size="auto",
+        metric_decay="auto",
+        n_init_samples="auto",
+        n_mc_samples=1,
+        n_init=1,
+        n_jobs=None,
+        alpha=0.0,
+        max_iter=200,
+        shuffle=True,
+        random_state=None,
+        tol=1e-4,
+        verbose=False,
+        warm_start=False,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+    ):
+        self.loss = loss
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.metric = metric
+        self.output = output
+        self.output_activation = output_activation
+        self.connectivity = connectivity
+        self.damping = damping
+        self.damping_mode = damping_mode
+        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.batch_size = batch_size
+        self.metric_decay = metric_decay
+        self.n_init_samples = n_init_samples
+        self.n_mc_samples = n_mc_samples
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.tol = tol
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+
+    def get_params(self, deep=True):
+        """Parameters of this estimator; see scikit-learn."""
+        return {**super().get_params(deep), "loss": vars(self)["loss"]}
+
+    # ---------------------------------------------------------------- fitting
+    def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None):
+        """Train the network.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Not negative. Weight k counts as k copies of the row.
+        X_val, y_val, sample_weight_val : array-like, optional
+            Held-out data for early stopping, instead of a share of X.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, or if training overflows; parameters before that are kept.
+        """
+        self._validate_params()
+        data, y = self._check_training_data(X, y, sample_weight, reset=True)
+        return self._fit(data, y, self._check_validation_data(X_val, y_val, sample_weight_val))
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Go on training with one pass over some rows.
+
+        Metric, step control and random state are kept between calls.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : object
+        """
+        self._validate_params()
+        first = not self.__sklearn_is_fitted__()
+        data, _ = self._check_training_data(X, y, sample_weight, reset=first)
+        return self._partial_fit(data, first)
+
+    def _check_training_data(self, X, y, sample_weight, reset):
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            multi_output=True,
+            y_numeric=True,
+            reset=reset,
+        )
+        weight = check_weights(sample_weight, X)
+        if reset:
+            self._dtype = X.dtype
+            self._one_target = y.ndim == 1
+            self._n_targets = 1 if y.ndim == 1 else y.shape[1]
+            self._output = self._choose_output()
+        return Data(canonical(X), self._encode(y), weight), y
+
+    def _check_known_data(self, X, y, sample_weight):
+        X = self._check_X(X)
+        if y is not None:
+            y = np.asarray(y, dtype=float)
+            if len(y) != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            y = self._encode(y)
+        return X, y, check_weights(sample_weight, X)
+
+    def _encode(self, y):
+        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
+        if len(target) != self._n_targets:
+            raise ValueError(f"y has {len(target)} targets, the fit had {self._n_targets}.")
+        self._output.check_target(target)
+        return target
+
+    def _choose_output(self):
+        name = self.output
+        if isinstance(name, str) and name == "auto":
+            name = _OUTPUT_OF_LOSS[vars(self)["loss"]]
+        output = get_output(name, self.output_activation)
+        if output.discrete:
+            raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
+        return output
+
+    def _n_output_units(self):
+        return self._n_targets
+
+    def _validation_score(self, output, v, target, weight):
+        """Mean R^2 of the targets; computed in training coordinates, where it is the same."""
+        weight = np.ones(target.shape[1]) if weight is None else weight
+        centre = np.average(target, axis=1, weights=weight)[:, None]
+        total = (target - centre) ** 2 @ weight
+        missed = (target - output.mean(v)) ** 2 @ weight
+        if not total.all():
+            raise ValueError(
+                "early_stopping=True needs a validation set on which no target is constant: R^2 is "
+                "not defined. Pass more samples or a larger validation_fraction."
+            )
+        return float(np.mean(1 - missed / total))
+
+    def predict(self, X):
+        """Expected target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        X = self._check_X(X)
+        mean = self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
+        return mean[:, 0] if self._one_target else mean
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

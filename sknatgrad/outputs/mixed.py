@@ -1,0 +1,88 @@
+"""Different outputs for different units."""
+
+import numpy as np
+
+from ..network.activations import SplitActivation
+from ._base import Output
+
+
+class Mixed(Output):
+    """Independent outputs on groups of units, e.g. Bernoulli and square columns.
+
+    The loss is the sum of the groups' losses, the Fisher matrix is block-diagonal.
+    Outputs over classes or with parameters of their own can't be mixed.
+
+    Parameters
+    ----------
+    outputs : list of Output
+        One an output unit; equal objects form a group.
+
+    Raises
+    ------
+    ValueError
+        If an output is over classes.
+    """
+
+    name = "mixed"
+    link_name = "mixed"
+
+    def __init__(self, outputs):
+        names = [output.name for output in outputs]
+        for output in outputs:
+            if output.discrete:
+                raise ValueError(f"output {output.name!r} reads classes and can't be mixed.")
+        first = {name: output for name, output in zip(names, outputs, strict=True)}
+        self.groups = [
+            (output, np.flatnonzero([other == name for other in names]))
+            for name, output in sorted(first.items())
+        ]
+        self.activation = SplitActivation(
+            tuple((rows, output.activation) for output, rows in self.groups)
+        )
+
+    @property
+    def free_scale(self):
+        return self._by_unit(lambda output, rows: np.full(len(rows), output.free_scale), bool)
+
+    def _by_unit(self, compute, dtype=float):
+        parts = [(rows, compute(output, rows)) for output, rows in self.groups]
+        n_units = sum(len(rows) for rows, _ in parts)
+        whole = np.empty((n_units, *parts[0][1].shape[1:]), dtype=dtype)
+        for rows, part in parts:
+            whole[rows] = part
+        return whole
+
+    def check_target(self, target):
+        for output, rows in self.groups:
+            output.check_target(target[rows])
+
+    def loss(self, v, target):
+        return sum(output.loss(v[rows], target[rows]) for output, rows in self.groups)
+
+    def score(self, v, target):
+        return self._by_unit(lambda output, rows: output.score(v[rows], target[rows]))
+
+    def fisher_factor(self, v, columns=slice(None)):
+        factor = np.zeros((len(v), len(v), v.shape[1]))
+        for output, rows in self.groups:
+            factor[np.ix_(rows, rows)] = output.fisher_factor(v[rows])
+        return factor[:, columns]
+
+    def fisher_diagonal(self, v):
+        return self._by_unit(lambda output, rows: output.fisher_diagonal(v[rows]))
+
+    def sample(self, v, rng):
+        return self._by_unit(lambda output, rows: output.sample(v[rows], rng))
+
+    def mean(self, v):
+        return self._by_unit(lambda output, rows: output.mean(v[rows]))
+
+    def logits(self, v):
+        return self._by_unit(lambda output, rows: output.logits(v[rows]))
+
+    def starting_point(self, target, sample_weight):
+        def point(output, rows):
+            found = output.starting_point(target[rows], sample_weight)
+            return np.column_stack(found or (np.zeros(len(rows)), np.ones(len(rows))))
+
+        return tuple(self._by_unit(point).T)
