@@ -15,6 +15,7 @@ from ..metrics import get_metric
 from ..network import Network
 from ..training import Stopping
 from ..training.objective import chunks
+from ..training.passes import Path
 from ..training.session import Model, Settings, begin, run, start_and_run
 from ._architecture import build_topology, canonical, layer_sizes
 
@@ -132,7 +133,7 @@ class BaseRiemannianMLP(BaseEstimator):
             state = self._state
             state.history.resume()
             if not np.array_equal(self._parameters, self._stored):
-                state.parameters = state.coordinates.inward(self._parameters)
+                state.path = Path.starting_at(state.coordinates.inward(self._parameters))
         report = self._report if self.verbose else None
         trainer, error = run(model, settings, data, state, on_pass=report, streaming=True)
         self._store(trainer, state, settings, seen=0 if first else self.t_)
@@ -165,7 +166,7 @@ class BaseRiemannianMLP(BaseEstimator):
     def _store(self, trainer, state, settings, seen):
         history = state.history
         self._state, self.metric_ = state, settings.metric
-        self._parameters = state.coordinates.outward(state.parameters)
+        self._parameters = state.coordinates.outward(state.path.average)
         self._stored = self._parameters.copy()
         self.n_iter_ = trainer.n_iter
         self.t_ = seen + trainer.n_iter * trainer.passes.objective.n_samples

@@ -1,7 +1,12 @@
 """One pass over the data: a single step on all rows, or one step a mini-batch."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.utils import gen_batches
+
+# Of the steps so far, the share that the average speaks of.
+_AVERAGED_SHARE = 0.1
 
 
 class BatchPass:
@@ -36,6 +41,11 @@ class BatchPass:
         """Parameters after the last accepted step."""
         return self._current.parameters
 
+    @property
+    def path(self):
+        """The same, for mini-batches to go on from."""
+        return Path.starting_at(self.parameters)
+
     def run(self, history):
         """One step; returns the loss after it."""
         if self._direction is None:
@@ -61,10 +71,16 @@ class BatchPass:
 class MiniBatchPass:
     """Steps on mini-batches, one sample each in the extreme.
 
+    The iterates of stochastic steps wander about the place where they are heading;
+    their average over the last tenth of all steps does not. It is what the pass hands
+    out (averages are affine, so nothing of the invariance is lost); steps go on from
+    the last iterate.
+
     Parameters
     ----------
     objective : Objective
-    parameters : ndarray
+    path : Path
+        Where the iterates are; advanced in place.
     descent : Descent
     running : RunningMetric
     rule : StepRule
@@ -74,12 +90,14 @@ class MiniBatchPass:
         Draw a new order of the rows at each pass.
     n_init_samples : int
         Rows that make the first metric, where that is more than a batch.
+    adapt : bool
+        Let the rule see the loss of whole passes.
     """
 
     def __init__(
         self,
         objective,
-        parameters,
+        path,
         descent,
         running,
         rule,
@@ -87,16 +105,21 @@ class MiniBatchPass:
         batch_size,
         shuffle=True,
         n_init_samples=0,
+        adapt=True,
     ):
-        self.objective, self.descent, self.rule = objective, descent, rule
+        self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng = running, rng
-        self.batch_size, self.shuffle = batch_size, shuffle
-        self.parameters = parameters
+        self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
         if running.statistics is None and n_init_samples > batch_size:
             first = objective.rows(slice(0, n_init_samples))
             if first.total_weight > 0:
-                statistics = first.statistics(parameters, descent.metric, rng)
+                statistics = first.statistics(path.last, descent.metric, rng)
                 running.update(statistics, first.total_weight)
+
+    @property
+    def parameters(self):
+        """The average of the last steps."""
+        return self.path.average
 
     def run(self, history):
         """One pass; returns the mean of the batch losses, each before its step."""
@@ -107,16 +130,45 @@ class MiniBatchPass:
             part = self.objective.rows(order[batch])
             if part.total_weight > 0:
                 total += part.total_weight * self._step(part, history)
-        return total / self.objective.total_weight
+        loss = total / self.objective.total_weight
+        if self.adapt:
+            self.rule.end_pass(loss)
+        return loss
 
     def _step(self, part, history):
-        current = part.evaluate(self.parameters)
+        current = part.evaluate(self.path.last)
         gradient, statistics = part.differentiate(current, self.descent.metric, self.rng)
         statistics = self.running.update(statistics, part.total_weight)
         direction, slope = self.descent.direction(part, gradient, statistics)
-        following = self.parameters + self.rule.propose(slope) * direction
+        following = current.parameters + self.rule.propose(slope) * direction
         if np.isfinite(following).all():
-            self.parameters = following
+            self.path = self.path.advanced(following)
         else:
             history.n_rejected += 1
         return current.loss
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Iterates of stochastic steps and their average.
+
+    Attributes
+    ----------
+    last, average : ndarray
+    n_steps : int
+    """
+
+    last: np.ndarray
+    average: np.ndarray
+    n_steps: int = 0
+
+    @classmethod
+    def starting_at(cls, parameters):
+        """No step taken yet."""
+        return cls(parameters, parameters)
+
+    def advanced(self, parameters):
+        """One step further."""
+        share = 1 / (1 + _AVERAGED_SHARE * self.n_steps)
+        average = self.average + share * (parameters - self.average)
+        return Path(parameters, average, self.n_steps + 1)

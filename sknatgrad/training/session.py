@@ -18,7 +18,7 @@ from .coordinates import Coordinates, OutputScale
 from .descent import Descent, RunningMetric, safeguarded
 from .history import History
 from .objective import Objective
-from .passes import BatchPass, MiniBatchPass
+from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
 from .step_rules import DEFAULT_RATES, STEP_RULES, StepRule
 from .trainer import Stopping, Trainer
@@ -26,6 +26,9 @@ from .trainer import Stopping, Trainer
 # Up to this many rows, a step on all of them costs little more than its overhead.
 LARGEST_FULL_BATCH = 4096
 MINI_BATCH = 500
+# Nats by which a step on that many rows may change the outputs.
+RADIUS = 1e-2
+SHORTEST_WINDOW = 1000.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Settings:
             return n_samples if n_samples <= LARGEST_FULL_BATCH else MINI_BATCH
         return min(int(self.batch_size), n_samples)
 
-    def step_rule(self, whole_batch):
+    def step_rule(self, n_samples, streaming=False):
         """A fresh step rule.
 
         Raises
@@ -63,6 +66,8 @@ class Settings:
         ValueError
             If the rule compares losses and there are mini-batches.
         """
+        batch_size = self.rows_a_step(n_samples)
+        whole_batch = batch_size == n_samples and not streaming
         name = self.learning_rate
         if name == "auto":
             name = "line_search" if whole_batch else "trust_region"
@@ -74,7 +79,11 @@ class Settings:
                 f"use one of {usable}."
             )
         rate = self.learning_rate_init
-        return STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
+        rule = STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
+        if not whole_batch:
+            # Noise moves the outputs in proportion to the number of steps a pass.
+            rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
+        return rule
 
     def metric_window(self, batch_weight, topology, whole_batch):
         """Sample weight over which the metric is averaged."""
@@ -82,7 +91,7 @@ class Settings:
             if whole_batch:
                 return 0.0
             largest = max(group.fan_in for group in topology.groups)
-            return max(20.0 * batch_weight, 4.0 * (1 + largest), 200.0)
+            return max(20.0 * batch_weight, 4.0 * (1 + largest), SHORTEST_WINDOW)
         return batch_weight / self.metric_decay
 
 
@@ -123,8 +132,8 @@ class TrainingState:
     Attributes
     ----------
     coordinates : Coordinates
-    parameters : ndarray
-        In these coordinates.
+    path : Path
+        The iterates, in these coordinates.
     running : RunningMetric
     rule : StepRule
     rng : RandomState
@@ -132,7 +141,7 @@ class TrainingState:
     """
 
     coordinates: Coordinates
-    parameters: np.ndarray
+    path: Path
     running: RunningMetric
     rule: StepRule
     rng: np.random.RandomState
@@ -168,9 +177,9 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
         history.resume()
     history.unit = 1.0 if coordinates.outputs is None else coordinates.outputs.loss_unit
     n_samples = data.X.shape[0]
-    whole = not streaming and settings.rows_a_step(n_samples) == n_samples
     running = RunningMetric(settings.metric, 0.0)
-    return TrainingState(coordinates, parameters, running, settings.step_rule(whole), rng, history)
+    rule = settings.step_rule(n_samples, streaming)
+    return TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
 
 
 def run(model, settings, data, state, validation=None, on_pass=None, streaming=False):
@@ -201,7 +210,7 @@ def run(model, settings, data, state, validation=None, on_pass=None, streaming=F
         trainer.run()
     except ValueError as problem:
         error = problem
-    state.parameters = trainer.parameters
+    state.path = trainer.path
     if not trainer.n_iter:
         trainer.final_loss = objective.evaluate(trainer.parameters).loss * state.history.unit
     return trainer, error
@@ -270,17 +279,19 @@ def _passes(model, settings, objective, state, streaming):
     batch_size = settings.rows_a_step(n_samples)
     whole = not streaming and batch_size == n_samples
     if not whole and not state.rule.stochastic:
-        state.rule = settings.step_rule(False)
+        state.rule = settings.step_rule(n_samples, streaming)
     batch_weight = objective.total_weight * batch_size / n_samples
     state.running.metric = metric
     state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
-    common = (objective, state.parameters, descent, state.running, state.rule, state.rng)
+    shared = (descent, state.running, state.rule, state.rng)
     if whole:
-        return BatchPass(*common)
+        return BatchPass(objective, state.path.average, *shared)
     first = settings.n_init_samples
     if first == "auto":
         first = int(min(n_samples, state.running.window))
-    return MiniBatchPass(*common, batch_size, settings.shuffle, first)
+    return MiniBatchPass(
+        objective, state.path, *shared, batch_size, settings.shuffle, first, adapt=not streaming
+    )
 
 
 def _validator(model, settings, state, data, score):

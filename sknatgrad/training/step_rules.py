@@ -40,6 +40,9 @@ class StepRule:
         """The next `Evaluation`, or None if the step is rejected."""
         raise NotImplementedError
 
+    def end_pass(self, loss):
+        """Take note of the mean loss of a pass over mini-batches."""
+
     def _trial(self, objective, start, direction, rate):
         return objective.evaluate(start.parameters + rate * direction)
 
@@ -106,14 +109,17 @@ class TrustRegion(StepRule):
     ``rate^2 d . A d / 2``, about the Kullback-Leibler divergence in nats between
     the outputs before and after the step, stays below a radius; the rate never
     exceeds `rate`. On a whole batch the radius follows how well the quadratic model
-    predicted the gain; a worse loss is a rejection.
+    predicted the gain; a worse loss is a rejection. On mini-batches it is halved after
+    a pass that gained little: what is left then is mostly noise.
     """
+
+    _LITTLE = 0.02
 
     stochastic = True
 
     def __init__(self, rate, radius=1.0):
         super().__init__(rate)
-        self.largest_rate, self.radius = rate, radius
+        self.largest_rate, self.radius, self._best = rate, radius, np.inf
 
     def propose(self, slope):
         """The rate for a direction with ``d . A d = slope``."""
@@ -121,6 +127,11 @@ class TrustRegion(StepRule):
             return 0.0
         self.rate = float(min(self.largest_rate, np.sqrt(2 * self.radius / slope)))
         return self.rate
+
+    def end_pass(self, loss):
+        if loss > (1 - self._LITTLE) * self._best:
+            self.radius /= 2
+        self._best = min(self._best, loss)
 
     def search(self, objective, start, direction, slope):
         rate = self.propose(slope)

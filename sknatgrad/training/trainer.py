@@ -43,8 +43,8 @@ class Trainer:
 
     Attributes
     ----------
-    parameters : ndarray
-        After the last completed pass; the best ones if there is a validation.
+    path : Path
+        After the last completed pass; the best one if there is a validation.
     n_iter : int
         Completed passes.
     best : float
@@ -56,9 +56,9 @@ class Trainer:
     def __init__(self, passes, history, stopping, validate=None, on_pass=None):
         self.passes, self.history, self.stopping = passes, history, stopping
         self.validate, self.on_pass = validate, on_pass
-        self.parameters = passes.parameters
+        self.path = passes.path
         self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
-        self._best_parameters, self.final_loss = None, np.nan
+        self._best_path, self.final_loss = None, np.nan
 
     def run(self):
         """Train.
@@ -66,8 +66,8 @@ class Trainer:
         Raises
         ------
         ValueError
-            If the loss or a parameter stops being finite; `parameters` are those
-            of the pass before.
+            If the loss or a parameter stops being finite; `path` is that of the pass
+            before.
 
         Warns
         -----
@@ -80,8 +80,13 @@ class Trainer:
             self._run()
         except KeyboardInterrupt:
             warnings.warn("Training interrupted by user.", stacklevel=4)
-        if self._best_parameters is not None:
-            self.parameters = self._best_parameters
+        if self._best_path is not None:
+            self.path = self._best_path
+
+    @property
+    def parameters(self):
+        """Those of the path."""
+        return self.path.average
 
     def _run(self):
         for _ in range(self.stopping.max_iter):
@@ -92,7 +97,7 @@ class Trainer:
                     "Solver produced non-finite parameter weights. The input data may contain "
                     "large values and need to be preprocessed, or the learning rate is too large."
                 )
-            self.parameters = parameters
+            self.path = self.passes.path
             self.n_iter += 1
             self.history.record(loss, self.passes.rule.rate)
             score = self._validate(parameters)
@@ -100,7 +105,7 @@ class Trainer:
             asked = self.on_pass and self.on_pass(self.n_iter, self.final_loss, score)
             # No loss is negative: below tol there is nothing left to gain.
             spent = score is None and loss < self.stopping.tol
-            if self._stalled(-loss if score is None else score, parameters) or spent or asked:
+            if self._stalled(-loss if score is None else score) or spent or asked:
                 return
         if self.stopping.max_iter:
             warnings.warn(
@@ -118,11 +123,11 @@ class Trainer:
         self.history.validation_losses.append(loss)
         return score
 
-    def _stalled(self, value, parameters):
+    def _stalled(self, value):
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
         self._without_gain = 0 if gained else self._without_gain + 1
         if value > self.best:
             self.best = value
             if self.validate is not None:
-                self._best_parameters = parameters.copy()
+                self._best_path = self.path
         return self._without_gain >= self.stopping.n_iter_no_change
