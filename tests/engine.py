@@ -21,7 +21,7 @@ from sknatgrad.network import (
     get_activation,
     initialize,
 )
-from sknatgrad.outputs import OUTPUTS, Bernoulli, Square
+from sknatgrad.outputs import OUTPUTS, Bernoulli, Mixed, get_output
 
 KINDS = ("layered", "sparse", "skip")
 KNOWN_OUTPUTS = [name for name in OUTPUTS if name in ref.OUTPUTS]
@@ -40,6 +40,7 @@ def allowed_activations(output):
     return names
 
 
+# Outputs and their activations; "mixed" has outputs of several kinds, see `make_output`.
 PAIRS = [(output, name) for output in OUTPUTS for name in allowed_activations(output)]
 # At a = 0, as of a relu, the reference divides by 0.
 KNOWN_PAIRS = [
@@ -72,34 +73,73 @@ def jacobian(function, x, step=1e-2):
 # ------------------------------------------------------------------------------ outputs
 def make_output(name, activation="auto", n_outputs=3, seed=0):
     """An output with its own parameters, if any, away from their start."""
+    if name == "mixed":
+        kinds = ["square", "bernoulli", "poisson"]
+        return get_output([kinds[k % 3] for k in range(n_outputs)])
     output = OUTPUTS[name](activation)
     noise = np.random.default_rng(seed).uniform(-0.5, 0.5, size=n_outputs)
     start = output.start(n_outputs)
     return output.with_parameters(start + noise[: len(start)])
 
 
+def gauss_quadrature(diagonal, off_diagonal):
+    """Nodes and weights of the measure whose orthogonal polynomials have this recurrence."""
+    n_nodes = diagonal.shape[-1]
+    matrix = np.zeros((*diagonal.shape, n_nodes))
+    i = np.arange(n_nodes)
+    matrix[..., i, i] = diagonal
+    matrix[..., i[1:], i[:-1]] = off_diagonal
+    nodes, vectors = np.linalg.eigh(matrix)
+    return nodes, vectors[..., 0, :] ** 2
+
+
+# The recurrences of the Hermite and of the Charlier polynomials, for each mean.
+QUADRATURES = {
+    "square": lambda mean, n: gauss_quadrature(
+        mean[..., None] + np.zeros(n), np.sqrt(np.arange(1, n))
+    ),
+    "poisson": lambda mean, n: gauss_quadrature(
+        mean[..., None] + np.arange(n), np.sqrt(mean[..., None] * np.arange(1, n))
+    ),
+}
+
+
 def enumerate_targets(output, v, n_nodes=3):
     """Pairs (probability of each sample, targets), so that sums over them are expectations.
 
-    All classes, all binary vectors, or Gauss-Hermite nodes: exact for polynomials of degree below
-    2 n_nodes in the target. None for an output of another kind.
+    All classes, all binary vectors, or the nodes of Gauss quadrature, exact for polynomials of
+    degree below 2 n_nodes in the target. None for an output of another kind.
     """
     n_outputs, n_samples = v.shape
+    if isinstance(output, Mixed):
+        return enumerate_mixed(output, v, n_nodes)
     if output.discrete:
         targets = [np.full(n_samples, k) for k in range(n_outputs)]
     elif isinstance(output, Bernoulli):
         vectors = itertools.product((0.0, 1.0), repeat=n_outputs)
         targets = [np.tile(np.array(y)[:, None], n_samples) for y in vectors]
-    elif isinstance(output, Square):
-        nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
-        weights = weights / weights.sum()
+    elif output.name in QUADRATURES:
+        nodes, weights = QUADRATURES[output.name](output.mean(v), n_nodes)
+        units = np.arange(n_outputs)
         return [
-            (np.full(n_samples, weights[list(i)].prod()), output.mean(v) + nodes[list(i), None])
+            (weights[units, :, i].prod(axis=0), nodes[units, :, i])
             for i in itertools.product(range(n_nodes), repeat=n_outputs)
         ]
     else:
         return None
     return [(np.exp(-output.loss(v, y)), y) for y in targets]
+
+
+def enumerate_mixed(output, v, n_nodes):
+    """The same for a mixed output: all combinations of the targets of its groups."""
+    targets = []
+    rows = np.concatenate([rows for _, rows in output.groups])
+    parts = [enumerate_targets(part, v[rows], n_nodes) for part, rows in output.groups]
+    for combination in itertools.product(*parts):
+        y = np.empty_like(v)
+        y[rows] = np.concatenate([values for _, values in combination])
+        targets.append((np.prod([p for p, _ in combination], axis=0), y))
+    return targets
 
 
 class Recorder:

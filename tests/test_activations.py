@@ -18,8 +18,6 @@ def activation(request):
     return ACTIVATIONS[request.param]
 
 
-
-
 def test_slope_is_the_derivative(activation):
     a, r = activation.value_and_slope(V)
     np.testing.assert_allclose(r, derivative(activation.value, V), atol=1e-9)
@@ -32,6 +30,25 @@ def test_results_are_new_arrays(activation):
     assert a.shape == r.shape == v.shape
     assert not (np.shares_memory(a, v) or np.shares_memory(r, v) or np.shares_memory(a, r))
     np.testing.assert_array_equal(v, V)
+
+
+def test_fill_writes_into_views(activation):
+    whole = np.full((2, 2 * len(V), V.shape[1]), np.nan)
+    activation.fill(V, whole[0, ::2], whole[1, 1::2])
+    a, r = activation.value_and_slope(V)
+    np.testing.assert_array_equal(whole[0, ::2], a)
+    np.testing.assert_array_equal(whole[1, 1::2], r)
+    assert np.isnan(whole[0, 1::2]).all() and np.isnan(whole[1, ::2]).all()
+
+
+def test_largest_slope(activation):
+    """sup |s'|, which all activations of the registry have within [-6, 6]."""
+    slope = activation.value_and_slope(np.linspace(-6, 6, 2001)[None])[1]
+    assert np.isclose(np.abs(slope).max(), activation.largest_slope, rtol=1e-4)
+    ones = np.ones(2)
+    rewritten = AffineActivation(activation, -2 * ones, 7 * ones, [1, 3] * ones)
+    expected = np.array([[2], [6]]) * activation.largest_slope
+    np.testing.assert_allclose(rewritten.largest_slope, expected)
 
 
 def test_values_are_finite_however_large_v_is(activation):
@@ -109,7 +126,7 @@ def test_names(name, function):
 
 @pytest.mark.parametrize("wrong", ["sigmoid", None, 3, ["tanh"]])
 def test_unknown_names(wrong):
-    with pytest.raises(ValueError, match="activation.*choose one of.*tanh"):
+    with pytest.raises(ValueError, match=r"activation.*choose one of.*tanh"):
         get_activation(wrong)
 
 

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from sknatgrad.metrics import LossPoint
 from sknatgrad.network import ACTIVATIONS, Network, as_inputs, linearization
+from sknatgrad.network.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS
 
 GRAPHS = graphs()
@@ -116,7 +117,7 @@ def test_network_needs_one_activation_a_hidden_level():
     network = Network.build(topology, ["tanh", "relu"], "logistic")
     names = [ACTIVATIONS[name] for name in ("tanh", "relu", "logistic")]
     assert list(network.activations) == names
-    with pytest.raises(ValueError, match="activation has 1 entries.*2 hidden"):
+    with pytest.raises(ValueError, match=r"activation has 1 entries.*2 hidden"):
         Network.build(topology, ["tanh"])
     with pytest.raises(ValueError, match="activation"):
         Network.build(topology, "nonsense")
@@ -168,6 +169,24 @@ def test_pull_gives_derivatives_with_respect_to_preactivations():
         seeds = np.eye(topology.n_outputs)[:, :, None]
         expected = jacobian(outputs, theta)[:, topology.bias]
         assert_close(lin.pull(seeds)[:, :, 0].T, expected, 1e-9)
+
+
+def test_softened_slopes(lin):
+    """sqrt(r^2 + share * largest slope^2) at hidden units; all other numbers are kept."""
+    softened, before = lin.softened(0.3), lin.r.copy()
+    parts = lin.topology.levels, lin.network.activations, lin.topology.level_outputs
+    for level, activation, outputs in zip(*parts, strict=True):
+        extra = 0.3 * activation.largest_slope**2 if outputs is None else 0.0
+        expected = np.sqrt(lin.r[level.units] ** 2 + extra)
+        assert_close(softened.r[level.units], expected, 1e-14)
+    seed = random_like(lin, lin.topology.n_outputs)
+    theta = theta_of(lin.topology)
+    assert_close(softened.pull(seed), naive_pull(lin.topology, theta, softened.r, seed), 1e-13)
+    expected = naive_pull(lin.topology, theta**2, softened.r**2, seed)
+    assert_close(softened.pull_squared(seed), expected, 1e-13)
+    np.testing.assert_array_equal(lin.r, before)
+    for name in ("v", "a", "weight"):
+        assert getattr(softened, name) is getattr(lin, name)
 
 
 # ---------------------------------------------------------------------- means
@@ -224,6 +243,34 @@ def test_jacobian_of_the_outputs_is_a_finite_difference():
         lin = network.linearize(theta, X)
         rows = lin.jacobian(lin.pull(np.eye(topology.n_outputs)[:, :, None]))
         assert_close(rows, jacobian(outputs, theta), 1e-9)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_source_moments(lin, form):
+    """E_x a_i and E_x a_i^2 of all sources; the last one is the constant 1."""
+    signals = np.concatenate([lin.inputs.dense(slice(None)), lin.a, np.ones((1, lin.n_samples))])
+    moments = linearize(lin.topology, form=form).source_moments()
+    assert_close(moments, [signals @ lin.weight, signals**2 @ lin.weight], 1e-13)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("scale", [1.0, 1e-120, 1e120])
+def test_moments_of_columns(form, scale):
+    """Weighted mean, standard deviation and skewness; weights are repetition."""
+    rng = np.random.default_rng(0)
+    X = scale * np.exp(rng.normal(size=(50, 4))) * rng.integers(0, 2, size=(50, 4))
+    X[:, 2] = 0
+    weights = rng.integers(0, 3, size=50)
+    repeated = np.repeat(X, weights, axis=0)
+    for given, sample_weight, rows in ((X, weights, repeated), (X, None, X)):
+        unit = rows[:, [0, 1, 3]] / scale
+        mean, deviation, skewness = weighted_moments(form(given), sample_weight)
+        centred = unit - unit.mean(axis=0)
+        assert_close(mean[[0, 1, 3]] / scale, unit.mean(axis=0), 1e-13)
+        assert_close(deviation[[0, 1, 3]] / scale, unit.std(axis=0), 1e-13)
+        third = (centred**3).mean(axis=0) / unit.std(axis=0) ** 3
+        assert_close(skewness[[0, 1, 3]], third, 1e-12)
+        assert mean[2] == deviation[2] == skewness[2] == 0
 
 
 def means_of(lin):
@@ -326,5 +373,8 @@ def test_derivative_of_a_known_function():
     """The finite differences of these tests are exact to about 1e-12."""
     x = np.linspace(-2, 2, 9)
     assert_close(derivative(np.sin, x), np.cos(x), 1e-11)
-    assert_close(jacobian(lambda x: np.array([x[0] * x[1], x[1] ** 3]), np.array([2.0, 3])),
-                 [[3, 2], [0, 27]], 1e-11)
+    assert_close(
+        jacobian(lambda x: np.array([x[0] * x[1], x[1] ** 3]), np.array([2.0, 3])),
+        [[3, 2], [0, 27]],
+        1e-11,
+    )

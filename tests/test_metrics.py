@@ -33,10 +33,12 @@ from sknatgrad.metrics import (
     Backpropagated,
     Fisher,
     Full,
+    Kronecker,
     LossPoint,
     Metric,
     MonteCarlo,
     QuasiDiagonal,
+    Safeguarded,
     get_metric,
 )
 from sknatgrad.metrics.moduli import _base as moduli_base
@@ -310,9 +312,7 @@ def test_running_average(name):
     problem = problem_of("softmax", n_samples=24)
     metric, topology = get_metric(name), problem.topology
     rng = np.random.RandomState(0)
-    parts = [
-        metric.statistics(problem.point(rows=slice(i, i + 3)), rng) for i in range(0, 24, 3)
-    ]
+    parts = [metric.statistics(problem.point(rows=slice(i, i + 3)), rng) for i in range(0, 24, 3)]
     dense = [metric.reduction.to_dense(topology, part[0]) for part in parts]
     if metric.reduction.prefix == "root_diag":
         dense = [A**2 for A in dense]
@@ -380,9 +380,7 @@ def test_monte_carlo_modulus_approaches_the_fisher_modulus(pair):
     targets = enumerate_targets(problem.output, point.v)
     if targets is not None:
         scores = [problem.output.score(point.v, y) for _, y in targets]
-        moment = sum(
-            p * point.lin.pull(s) ** 4 for (p, _), s in zip(targets, scores, strict=True)
-        )
+        moment = sum(p * point.lin.pull(s) ** 4 for (p, _), s in zip(targets, scores, strict=True))
         variance = moment - expected**2
     error = np.sqrt(np.maximum(variance, 0) / len(draws))
     assert (np.abs(draws.mean(axis=0) - expected) <= 6 * error + 1e-12 * expected).all()
@@ -420,16 +418,106 @@ def test_dual_solve_is_the_primal_solve(name, output, ridge):
 
 
 @pytest.mark.parametrize("exponent", [2, 4, 6, 8, 10, 12, 14])
+@pytest.mark.parametrize("mode", ["relative", "absolute"])
+@pytest.mark.parametrize("form", ["dual", "primal"])
 @pytest.mark.parametrize("name", metrics("", moduli=["fisher", "op"]))
-def test_small_absolute_damping_in_the_dual(name, exponent):
-    """As the damping goes to 0, the change of the outputs stays determined."""
+def test_small_damping_of_full_metrics(name, form, mode, exponent):
+    """However small the damping, (A + damping) d = G: the change of the outputs is right."""
     problem = problem_of("bernoulli", n_samples=5)
     metric, topology = get_metric(name), problem.topology
     G = problem.point().gradient()
-    statistics = metric.statistics(problem.point(), None)
-    A, eps = metric.reduction.to_dense(topology, statistics[0]), 10.0**-exponent
-    d = metric.solve(topology, statistics, G, eps, "absolute")
-    assert_close(A @ d + eps * d, G, 1e-8)
+    (rows,), own = metric.statistics(problem.point(), None)
+    A, eps = rows.T @ rows, 10.0**-exponent
+    matrix = rows if form == "dual" else A
+    d = metric.solve(topology, ((matrix,), own), G, eps, mode)
+    D = damped(topology, "", A, **{mode: eps})
+    assert_close(D @ d, G, 1e-8)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("n_samples", [6, 40])
+@pytest.mark.parametrize("name", METRICS)
+def test_large_inputs_with_absolute_damping(name, n_samples, size):
+    """Raw features: (A + damping) d = G, entry i in units of the square root of A_ii."""
+    problem = problem_of("bernoulli", n_samples=n_samples)
+    from_inputs = problem.topology.is_weight & (problem.topology.source < 3)
+    problem.X[:] *= size
+    problem.theta[from_inputs] /= size
+    metric, topology, point = get_metric(name, 40), problem.topology, problem.point()
+    statistics = metric.statistics(point, np.random.RandomState(0))
+    G = point.gradient()
+    matrix = metric.reduction.to_dense(topology, statistics[0])
+    D = damped(topology, metric.reduction.prefix, matrix, absolute=1e-4)
+    d = metric.solve(topology, statistics, G, 1e-4, "absolute")
+    scale = 1 / np.sqrt(np.diag(D))
+    assert_close(scale * (D @ d), scale * G, 1e-8)
+
+
+# ---------------------------------------------------------------- what training adds to a metric
+@pytest.mark.parametrize("graph", ["layered", "dag"])
+@pytest.mark.parametrize("name", METRICS)
+def test_safeguarded_modulus(name, graph):
+    """c + q (d loss / d v)^2, with c of softened slopes; its full form is that of more seeds."""
+    problem = problem_of("softmax", graphs()[graph])
+    point, base = problem.point(), get_metric(name, N_DRAWS).modulus
+    modulus = Safeguarded(base, 0.3, 0.1)
+    expected = base.values(point.softened(0.1), np.random.RandomState(0))
+    expected = expected + 0.3 * point.backpropagated**2
+    assert_close(modulus.values(point, np.random.RandomState(0)), expected, 1e-13)
+    assert (modulus.linear, modulus.needs_target) == (base.linear, True)
+    n_outputs = problem.topology.n_outputs
+    assert modulus.n_seeds(n_outputs) == base.n_seeds(n_outputs) + 1
+    if modulus.linear:
+        pulled = np.concatenate(list(modulus.pulled(point, np.random.RandomState(0))), axis=1)
+        assert pulled.shape[1] <= modulus.n_seeds(n_outputs)
+        assert_close((pulled**2).sum(axis=1), expected, 1e-13)
+
+
+@pytest.mark.parametrize("n_samples", [5, 40])
+@pytest.mark.parametrize("graph", ["layered", "by_source", "dag"])
+@pytest.mark.parametrize("name", METRICS)
+def test_metric_with_a_share_of_its_kronecker_form(name, graph, n_samples):
+    """A + share K with K_ij = E[a_i a_j] E[c], its reduction, and its solution."""
+    problem = problem_of("bernoulli", graphs()[graph], n_samples=n_samples)
+    base, topology, point = get_metric(name), problem.topology, problem.point()
+    metric = Metric(base.modulus, base.reduction.with_kronecker(0.3))
+    prefix = base.reduction.prefix
+    if metric.reduction is base.reduction:
+        assert prefix not in ("", "unitwise", "qd", "diag")
+        return
+    plain = base.statistics(point, np.random.RandomState(0))[0]
+    statistics = metric.statistics(point, np.random.RandomState(0))
+    kron = Kronecker()
+    c = base.modulus.values(point, np.random.RandomState(0))
+    K = 0.3 * kron.to_dense(topology, (point.mean(c), *point.lin.unit_gram()))
+    A = base.reduction.to_dense(topology, plain)
+    if prefix == "diag":
+        K = np.diag(np.diag(K))
+    expected = A + K
+    if prefix == "qd":
+        for unit in range(topology.n_units):
+            row = topology.row(unit)
+            expected[row, row] = quasi_diagonal_block(expected[row, row])
+    actual = metric.reduction.to_dense(topology, statistics[0])
+    assert_close(actual, expected, 1e-12)
+    G = point.gradient()
+    for mode, damping in (("relative", 0.1), ("absolute", 0.1)):
+        if mode == "relative" and prefix == "":
+            # In units of K, whose share it is.
+            D = expected + damped(topology, "", K / 0.3, 0.1) - K / 0.3
+        else:
+            D = damped(topology, prefix, expected, **{mode: damping})
+        d = metric.solve(topology, statistics, G, damping, mode)
+        assert_close(D @ d, G, 1e-9)
+        if np.linalg.cond(D) < 1e7:
+            assert_close(d, np.linalg.solve(D, G), 1e-8)
+    halves = [problem.point(rows=rows) for rows in (slice(0, 2), slice(2, None))]
+    if not metric.modulus.random:
+        parts = [(p.weight / point.weight, metric.statistics(p, None)) for p in halves]
+        combined = metric.combine(parts)
+        assert [np.shape(part) for part in combined[0]] == [np.shape(s) for s in statistics[0]]
+        for a, b in zip(combined[0][1:], statistics[0][1:], strict=True):
+            assert_close(a, b, 1e-12)
 
 
 # ---------------------------------------------------------------- singular metrics
@@ -495,7 +583,8 @@ def test_singular_metrics(name, output, situation, n_samples):
     for damping in (0.0, 1e-3):
         d = metric.solve(topology, statistics, gradient, damping, "relative")
         assert np.isfinite(d).all()
-        if metric.modulus.name != "mc_fisher" or metric.reduction.prefix not in ("", "qd"):
+        # Drawn scores need not span the gradient.
+        if parts_of(name) != ("mc_fisher", ""):
             A = damped(topology, metric.reduction.prefix, matrix, damping)
             assert_close(A @ d[: len(G)], G, 1e-8)
 
@@ -577,7 +666,7 @@ def test_kullback_leibler_divergence(pair):
     if targets is None:
         pytest.skip("the targets of this output are not enumerated")
     F = metric.reduction.to_dense(problem.topology, metric.statistics(point, None)[0])
-    d = np.random.default_rng(0).normal(size=len(F))
+    d = F @ np.random.default_rng(0).normal(size=len(F))
     d /= np.sqrt(d @ F @ d)
 
     def divergence(step):
@@ -669,7 +758,7 @@ def binary_problem():
 
 @pytest.mark.parametrize("name", metrics("qd"))
 def test_quasi_diagonal_rule(name):
-    """w_i = (b_i A_00 - b_0 A_0i) / (A_ii A_00 - A_0i^2), w_0 = b_0 / A_00 - sum A_0i w_i / A_00."""
+    """w_i = (b_i A_00 - b_0 A_0i) / (A_ii A_00 - A_0i^2), w_0 = (b_0 - sum A_0i w_i) / A_00."""
     problem = binary_problem()
     metric, point = get_metric(name), problem.point()
     (first, second), _ = metric.statistics(point, np.random.RandomState(0))
@@ -701,13 +790,13 @@ def test_the_arrow_matrix_is_another_one(name):
 # ---------------------------------------------------------------- what is refused
 def test_backpropagated_modulus_has_no_full_form():
     for make in (lambda: Metric(Backpropagated(), Full()), lambda: get_metric("full_bp")):
-        with pytest.raises(ValueError, match="bp has no full form.*kron_bp"):
+        with pytest.raises(ValueError, match=r"bp has no full form.*kron_bp"):
             make()
 
 
 @pytest.mark.parametrize("wrong", ["newton", None, 3, ("fisher",)])
 def test_unknown_metrics(wrong):
-    with pytest.raises(ValueError, match="metric.*choose one of.*unitwise_fisher"):
+    with pytest.raises(ValueError, match=r"metric.*choose one of.*unitwise_fisher"):
         get_metric(wrong)
 
 
@@ -734,8 +823,10 @@ def test_names_of_the_public_interface():
 
 @pytest.mark.parametrize("alias", ALIASES)
 def test_aliases(alias):
-    parts = [(metric.modulus.name, metric.reduction.prefix) for metric in
-             (get_metric(alias), get_metric(ALIASES[alias]))]
+    parts = [
+        (metric.modulus.name, metric.reduction.prefix)
+        for metric in (get_metric(alias), get_metric(ALIASES[alias]))
+    ]
     assert parts[0] == parts[1]
 
 

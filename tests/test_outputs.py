@@ -19,15 +19,16 @@ from engine import (
     make_output,
 )
 from scipy import stats
+from scipy.special import expit
 
 from sknatgrad.network import ACTIVATIONS, get_activation
-from sknatgrad.outputs import OUTPUTS, Softmax, get_output
+from sknatgrad.outputs import OUTPUTS, Mixed, Softmax, get_output
 
 EXTREMES = np.array(list(itertools.product([-1e4, 0.0, 1e4], repeat=3))).T
 N_OUTPUTS = 3
 
 
-@pytest.fixture(params=PAIRS, ids="-".join)
+@pytest.fixture(params=[*PAIRS, ("mixed", "several")], ids="-".join)
 def output(request):
     return make_output(*request.param)
 
@@ -68,7 +69,7 @@ def assert_expected(actual, expected, tolerance=1e-10):
 def test_probabilities_sum_to_one(output):
     """sum_y omega(y) = 1; the loss of the square output leaves ln sqrt(2 pi) out."""
     total, _ = expectation(output, random_preactivations(), lambda y: 1.0)
-    np.testing.assert_allclose(total, 1, rtol=1e-13)
+    np.testing.assert_allclose(total, 1, rtol=1e-12)
 
 
 def test_score_is_minus_the_derivative_of_the_loss(output):
@@ -118,9 +119,10 @@ def test_fisher_factor_is_a_square_root_of_the_fisher_matrix(output):
 
 @pytest.mark.parametrize("v", [random_preactivations(), EXTREMES], ids=["random", "extreme"])
 def test_fisher_diagonal_is_the_sum_of_squares_of_the_factor(output, v):
-    S = output.fisher_factor(v)
-    assert S.shape == (N_OUTPUTS, N_OUTPUTS, v.shape[1])
-    assert_close(output.fisher_diagonal(v), (S**2).sum(axis=1), 1e-14)
+    with np.errstate(over="ignore"):
+        S, diagonal = output.fisher_factor(v), output.fisher_diagonal(v)
+        assert S.shape == (N_OUTPUTS, N_OUTPUTS, v.shape[1])
+        np.testing.assert_allclose(diagonal, (S**2).sum(axis=1), rtol=1e-13, atol=1e-300)
 
 
 @pytest.mark.parametrize("chunk", [1, 2])
@@ -137,6 +139,67 @@ def test_mean_is_the_expected_target(output):
     assert_expected(output.mean(v), expected)
 
 
+def test_logits_grow_with_the_mean(output):
+    """The mean of classes is the softmax of the logits, of binary targets their expit."""
+    v = random_preactivations()
+    logits, mean = output.logits(v), output.mean(v)
+    if output.discrete:
+        odds = np.exp(logits - logits.max(axis=0))
+        np.testing.assert_allclose(mean, odds / odds.sum(axis=0), rtol=1e-12, atol=1e-300)
+    elif output.name == "bernoulli":
+        np.testing.assert_allclose(mean, expit(logits), rtol=1e-13)
+    for k in range(N_OUTPUTS if not output.discrete else 0):
+        order = np.argsort(logits[k], kind="stable")
+        assert (np.diff(mean[k][order]) >= 0).all()
+
+
+@pytest.mark.parametrize("v", [random_preactivations(), EXTREMES], ids=["random", "extreme"])
+def test_logarithms_of_the_mean(output, v):
+    """ln p and ln(1 - p) where the mean is a probability."""
+    logarithms = output.log_mean(v)
+    if logarithms is None:
+        assert not (output.discrete or output.name == "bernoulli")
+        return
+    mean = output.mean(v)
+    np.testing.assert_allclose(np.exp(logarithms[0]), mean, rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(np.exp(logarithms[1]), 1 - mean, rtol=1e-13, atol=1e-15)
+    assert not np.isnan(logarithms).any() and (np.array(logarithms) <= 0).all()
+
+
+def test_drawn_targets_are_accepted(output):
+    output.check_target(output.sample(random_preactivations(), np.random.RandomState(0)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("bernoulli", 1.5), ("bernoulli", -0.1), ("poisson", -1.0)]
+)
+def test_impossible_targets_are_refused(name, value):
+    target = np.array([[0.0, value], [0.0, 0.0]])
+    for output in (get_output(name), get_output([name, "square"])):
+        with pytest.raises(ValueError, match=r"needs targets"):
+            output.check_target(target)
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2, 0, 1, 3])])
+def test_starting_point(output, weights):
+    """Centre and scale of pre-activations, such that the mean output is the mean target."""
+    v = random_preactivations(5)
+    target = output.sample(v, np.random.RandomState(0))
+    point = output.starting_point(target, weights)
+    if point is None:
+        return
+    centre, scale = point
+    assert centre.shape == scale.shape == (N_OUTPUTS,) and (scale > 0).all()
+    if output.name in ("square", "poisson"):
+        mean = np.average(target, axis=1, weights=weights)
+        mean = np.maximum(mean, 1e-8) if output.name == "poisson" else mean
+        np.testing.assert_allclose(output.mean(centre[:, None])[:, 0], mean, rtol=1e-12)
+    if np.all(output.free_scale):
+        moved = output.starting_point(-3 * target + 1, weights)
+        np.testing.assert_allclose(moved[0], -3 * centre + 1, rtol=1e-12)
+        np.testing.assert_allclose(moved[1], 3 * scale, rtol=1e-12)
+
+
 def test_arguments_are_not_modified(output):
     v = random_preactivations()
     y = output.sample(v, np.random.RandomState(0))
@@ -149,15 +212,21 @@ def test_arguments_are_not_modified(output):
 
 # ---------------------------------------------------------------------- sampling
 def test_samples_have_the_right_frequencies(output):
-    """A chi-square test over all targets, or over ten equally likely intervals of a Gaussian."""
+    """A chi-square test over all targets, or over ten equally likely intervals of a Gaussian.
+
+    Other outputs: mean target and second moment of the score within 5 standard errors.
+    """
     n_draws = 20_000
     v = random_preactivations(1)
-    drawn = as_values(output, output.sample(np.tile(v, n_draws), np.random.RandomState(0)))
+    y = output.sample(np.tile(v, n_draws), np.random.RandomState(0))
+    drawn = as_values(output, y)
     targets = enumerate_targets(output, v)
-    if targets is None:
-        error = drawn.std(axis=1) / np.sqrt(n_draws)
-        assert (np.abs(drawn.mean(axis=1) - output.mean(v)[:, 0]) < 5 * error).all()
-    elif OUTPUTS["square"] is type(output):
+    if not (output.discrete or output.name in ("bernoulli", "square")):
+        squares = output.score(np.tile(v, n_draws), y) ** 2
+        for values, expected in ((drawn, output.mean(v)), (squares, output.fisher_diagonal(v))):
+            error = values.std(axis=1) / np.sqrt(n_draws)
+            assert (np.abs(values.mean(axis=1) - expected[:, 0]) < 5 * error).all()
+    elif output.name == "square":
         cells = np.floor(10 * stats.norm.cdf(drawn - output.mean(v)))
         for counts in (np.bincount(row.astype(int), minlength=10) for row in cells):
             assert stats.chisquare(counts).pvalue > 1e-4
@@ -191,14 +260,23 @@ def test_draws_follow_the_generator(output):
 
 # ---------------------------------------------------------------------- extreme logits
 def test_everything_is_finite_at_extreme_preactivations(output):
+    """An output whose mean overflows, as e^v does, may be infinite there, but not NaN."""
+    with np.errstate(all="ignore"):
+        bounded = np.isfinite(output.mean(EXTREMES)).all()
+        v = EXTREMES if bounded else EXTREMES[:, (EXTREMES < 1).all(axis=0)]
     with np.errstate(all="raise", under="ignore"):
-        drawn = output.sample(EXTREMES, np.random.RandomState(0))
-        for y in [*targets_of(output, EXTREMES), drawn]:
-            assert np.isfinite(output.loss(EXTREMES, y)).all()
-            assert np.isfinite(output.score(EXTREMES, y)).all()
-        assert np.isfinite(output.fisher_factor(EXTREMES)).all()
-        assert np.isfinite(output.fisher_diagonal(EXTREMES)).all()
-        assert np.isfinite(output.mean(EXTREMES)).all()
+        for y in targets_of(output, v):
+            assert np.isfinite(output.loss(v, y)).all()
+            assert np.isfinite(output.score(v, y)).all()
+        for method in (output.fisher_factor, output.fisher_diagonal, output.mean, output.logits):
+            assert np.isfinite(method(v)).all()
+    with np.errstate(all="ignore"):
+        for y in targets_of(output, v):
+            y = y[..., np.arange(EXTREMES.shape[1]) % v.shape[1]]
+            assert not np.isnan(output.loss(EXTREMES, y)).any()
+            assert not np.isnan(output.score(EXTREMES, y)).any()
+        for method in (output.fisher_factor, output.fisher_diagonal):
+            assert not np.isnan(method(EXTREMES)).any()
 
 
 class Exact:
@@ -353,10 +431,14 @@ def test_parameters_start_at_a_plain_softmax():
     scaled, plain, v = OUTPUTS["scaled_softmax"](), Softmax(), random_preactivations()
     scaled = scaled.with_parameters(scaled.start(N_OUTPUTS))
     y = np.arange(6) % 3
-    for method, arguments in [
-        ("loss", (y,)), ("score", (y,)), ("fisher_factor", ()), ("fisher_diagonal", ()), ("mean", ())
+    for method, targets in [
+        ("loss", [y]),
+        ("score", [y]),
+        ("fisher_factor", []),
+        ("fisher_diagonal", []),
+        ("mean", []),
     ]:
-        a, b = (getattr(output, method)(v, *arguments) for output in (scaled, plain))
+        a, b = (getattr(output, method)(v, *targets) for output in (scaled, plain))
         np.testing.assert_allclose(a, b, rtol=1e-14)
 
 
@@ -369,10 +451,40 @@ def test_metric_of_the_output_parameters(kind):
     assert_close(case.point().output_metric(), expected, 1e-13)
 
 
+# ---------------------------------------------------------------------- several kinds
+def test_mixed_output_is_the_product_of_its_parts():
+    """Losses add, the Fisher matrix is block-diagonal, each unit has its own output's numbers."""
+    names = ["poisson", "bernoulli", "square"]
+    output, v = get_output(names), random_preactivations()
+    y = output.sample(v, np.random.RandomState(0))
+    parts = [(get_output(name), v[[k]], y[[k]]) for k, name in enumerate(names)]
+    assert_close(output.loss(v, y), sum(part.loss(v, y) for part, v, y in parts), 1e-14)
+    assert_close(output.score(v, y), np.concatenate([o.score(v, y) for o, v, y in parts]), 1e-14)
+    for method in ("mean", "fisher_diagonal", "logits"):
+        expected = np.concatenate([getattr(o, method)(v) for o, v, _ in parts])
+        assert_close(getattr(output, method)(v), expected, 1e-14)
+    expected = np.concatenate([o.activation.value(v) for o, v, _ in parts])
+    assert_close(output.activation.value(v), expected, 1e-14)
+
+
+def test_mixed_output_keeps_the_activation_of_each_unit():
+    """Two outputs of one name but of different activations stay different."""
+    kinds = [get_output("bernoulli", name) for name in ("logistic", "tanh")]
+    output, v = Mixed(kinds), np.array([[0.5], [0.5]])
+    expected = np.concatenate([kind.mean(v[:1]) for kind in kinds])
+    assert_close(output.mean(v), expected, 1e-14)
+
+
+@pytest.mark.parametrize("name", ["softmax", "spherical", "scaled_softmax"])
+def test_classes_are_not_mixed(name):
+    with pytest.raises(ValueError, match=rf"'{name}'.*can't be mixed"):
+        get_output(["square", name])
+
+
 # ---------------------------------------------------------------------- names
-@pytest.mark.parametrize("wrong", ["gaussian", None, 3, ["square"]])
+@pytest.mark.parametrize("wrong", ["gaussian", None, 3, ["square", "gaussian"]])
 def test_unknown_outputs(wrong):
-    with pytest.raises(ValueError, match="output.*choose one of.*softmax"):
+    with pytest.raises(ValueError, match=r"output.*choose one of.*softmax"):
         get_output(wrong)
 
 

@@ -41,7 +41,7 @@ def test_layered():
 
 @pytest.mark.parametrize("sizes", [[], [3], [3, 0], [0, 2], [3, -1, 2]])
 def test_layer_sizes_are_checked(sizes):
-    with pytest.raises(ValueError, match="[Ll]ayer sizes"):
+    with pytest.raises(ValueError, match=r"[Ll]ayer sizes"):
         Topology.layered(sizes)
 
 
@@ -297,7 +297,8 @@ def three_layouts():
 @pytest.mark.parametrize("links", three_layouts(), ids=lambda links: type(links).__name__)
 def test_layouts_have_the_same_products(links, form):
     rng = np.random.default_rng(0)
-    theta, activities, values = rng.normal(size=24), rng.normal(size=(5, 7)), rng.normal(size=(4, 7))
+    theta = rng.normal(size=24)
+    activities, values = rng.normal(size=(5, 7)), rng.normal(size=(4, 7))
     W = theta.reshape(4, 6)[:, 1:]
     weights = links.weights(theta)
     assert_close(kernels.times(weights, form(activities)), W @ activities, 1e-14)

@@ -1,0 +1,212 @@
+"""Training loss, pass by pass, of one or more estimators."""
+
+from contextlib import contextmanager
+from itertools import cycle
+
+import numpy as np
+
+_AXES = {"passes": "passes over the data", "seconds": "seconds"}
+# Okabe and Ito's colours, told apart by colour-blind readers too; each comes with its
+# own marker and, after one round, with another dash pattern.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ("-", "--", ":")
+
+
+class TrainingCurveDisplay:
+    """Training curves on a logarithmic scale.
+
+    Use `from_estimators` to make one from fitted estimators.
+
+    Parameters
+    ----------
+    losses : list of array-like of shape (n_passes,)
+        Training loss of each method, one entry a pass.
+    names : list of str
+        Names of the methods, for the legend.
+    times : list of (array-like of shape (n_passes,) or None), optional
+        Seconds from the start of training to the end of each pass; None where they
+        are not known.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Set by `plot`, like the others.
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+        One a method, in the order of `names`.
+
+    Raises
+    ------
+    ValueError
+        If losses, names and times do not belong together.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sknatgrad import RiemannianMLPClassifier
+    >>> from sknatgrad.plotting import TrainingCurveDisplay
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = RiemannianMLPClassifier((10,), random_state=0).fit(X, y)
+    >>> display = TrainingCurveDisplay.from_estimators([clf])
+    >>> display.names
+    ['qd_bp']
+    """
+
+    def __init__(self, *, losses, names, times=None):
+        times = [None] * len(losses) if times is None else times
+        if not len(losses) == len(names) == len(times):
+            raise ValueError(
+                f"There are {len(losses)} loss curves, {len(names)} names and {len(times)} time "
+                "curves: give one of each a method."
+            )
+        for name, loss, time in zip(names, losses, times, strict=True):
+            if time is not None and len(time) != len(loss):
+                raise ValueError(f"{name}: {len(loss)} losses, but {len(time)} times.")
+        self.losses, self.names, self.times = losses, names, times
+
+    @classmethod
+    def from_estimators(cls, estimators, names=None):
+        """Curves of fitted estimators.
+
+        Parameters
+        ----------
+        estimators : list of estimators
+            With a `loss_curve_`, and a `time_curve_` for plots against seconds. Of a
+            pipeline the last step counts. scikit-learn's own have no time curve.
+        names : list of str, optional
+            The metrics' names by default, or the classes' where there is none.
+
+        Returns
+        -------
+        display : TrainingCurveDisplay
+
+        Raises
+        ------
+        ValueError
+            If an estimator has no loss curve.
+        """
+        finals = [getattr(est, "steps", [(None, est)])[-1][1] for est in estimators]
+        for est in finals:
+            if not hasattr(est, "loss_curve_"):
+                raise ValueError(
+                    f"{type(est).__name__} has no loss_curve_: fit it first, with a solver that "
+                    "keeps one."
+                )
+        return cls(
+            losses=[est.loss_curve_ for est in finals],
+            names=[_name(est) for est in finals] if names is None else list(names),
+            times=[getattr(est, "time_curve_", None) for est in finals],
+        )
+
+    def plot(self, ax=None, *, against="passes", **kwargs):
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        against : {"passes", "seconds"}, default="passes"
+            What the horizontal axis shows.
+        **kwargs : dict
+            Passed on to matplotlib's ``plot``, for all lines.
+
+        Returns
+        -------
+        display : TrainingCurveDisplay
+            This object.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing and `ax` is not given.
+        ValueError
+            If `against` is unknown, or seconds are asked for and not known.
+        """
+        abscissae = self._abscissae(against)
+        if ax is None:
+            with _needs_matplotlib():
+                import matplotlib.pyplot as plt
+            ax = plt.subplots(layout="constrained")[1]
+        self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
+        for name, x, loss, style in zip(
+            self.names, abscissae, self.losses, _styles(), strict=False
+        ):
+            style = {**style, "markevery": [len(loss) - 1] if len(loss) else [], "label": name}
+            self.lines_ += ax.plot(x, loss, **{**style, **kwargs})
+        ax.set(xscale="log", yscale="log", xlabel=_AXES[against], ylabel="training loss")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter("{x:g}")
+        ax.legend(frameon=False)
+        return self
+
+    def _abscissae(self, against):
+        if against == "passes":
+            return [np.arange(1, len(loss) + 1) for loss in self.losses]
+        if against != "seconds":
+            raise ValueError(f"against must be 'passes' or 'seconds', got {against!r}.")
+        missing = [name for name, t in zip(self.names, self.times, strict=True) if t is None]
+        if missing:
+            raise ValueError(f"against='seconds' needs the times of {', '.join(missing)}.")
+        return self.times
+
+
+def two_panels(display, title="", target=None):
+    """A figure of its own: log-loss against passes and against seconds.
+
+    Parameters
+    ----------
+    display : TrainingCurveDisplay
+        With times.
+    title : str, default=""
+    target : float, optional
+        A loss to mark by a thin line.
+
+    Returns
+    -------
+    matplotlib Figure
+        Not known to pyplot, so that nothing is shown and no window system is needed.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing.
+    """
+    with _needs_matplotlib():
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    figure.suptitle(title)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for ax, against in ((left, "passes"), (right, "seconds")):
+        display.plot(ax, against=against)
+        ax.get_legend().remove()
+        ax.grid(alpha=0.25, linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+        if target is not None:
+            ax.axhline(target, color="0.45", linewidth=0.9, linestyle=(0, (2, 3)), zorder=1)
+    left.set_ylabel("training log-loss (nats)")
+    right.set_ylabel("")
+    figure.legend(handles=display.lines_, loc="outside right center", frameon=False)
+    return figure
+
+
+def _name(estimator):
+    metric = getattr(estimator, "metric", None)
+    return metric if isinstance(metric, str) else type(estimator).__name__
+
+
+def _styles():
+    """Endless line styles; the end of a line carries its marker."""
+    for dashes in cycle(_DASHES):
+        for colour, marker in zip(_COLOURS, _MARKERS, strict=True):
+            yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.8}
+
+
+@contextmanager
+def _needs_matplotlib():
+    try:
+        yield
+    except ImportError as missing:
+        raise ImportError(
+            'Plots need matplotlib, which is not installed: pip install "sknatgrad[plot]"'
+        ) from missing

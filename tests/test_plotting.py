@@ -1,0 +1,133 @@
+"""Displays."""
+
+import builtins
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sknatgrad import RiemannianMLPClassifier
+from sknatgrad.plotting import TrainingCurveDisplay
+from sknatgrad.plotting.curves import two_panels
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(autouse=True)
+def no_window():
+    before = matplotlib.get_backend()
+    matplotlib.use("agg")
+    yield
+    matplotlib.pyplot.close("all")
+    matplotlib.use(before)
+
+
+@pytest.fixture
+def display():
+    return TrainingCurveDisplay(
+        losses=[[1.0, 0.1], [2.0, 0.5, 0.2]],
+        names=["a", "b"],
+        times=[[0.1, 0.2], [0.5, 1.0, 1.5]],
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = load_wine(return_X_y=True)
+    ours = RiemannianMLPClassifier((5,), metric="kron_bp", random_state=0).fit(X, y)
+    adam = MLPClassifier((5,), random_state=0, max_iter=50, tol=1.0)
+    return ours, make_pipeline(StandardScaler(), adam).fit(X, y)
+
+
+@pytest.mark.parametrize("against", ["passes", "seconds"])
+def test_plot_shows_the_curves(display, against):
+    assert display.plot(against=against) is display
+    assert display.ax_.figure is display.figure_
+    assert display.ax_.get_xscale() == display.ax_.get_yscale() == "log"
+    assert against in display.ax_.get_xlabel()
+    for line, name, loss, times in zip(
+        display.lines_, display.names, display.losses, display.times, strict=True
+    ):
+        assert line.get_label() == name
+        np.testing.assert_array_equal(line.get_ydata(), loss)
+        expected = times if against == "seconds" else np.arange(1, len(loss) + 1)
+        np.testing.assert_array_equal(line.get_xdata(), expected)
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["a", "b"]
+
+
+def test_plot_draws_on_given_axes_with_given_style(display):
+    _, ax = matplotlib.pyplot.subplots()
+    display.plot(ax, linewidth=5, color="red")
+    assert display.ax_ is ax
+    assert {line.get_linewidth() for line in display.lines_} == {5}
+    assert {line.get_color() for line in display.lines_} == {"red"}
+
+
+def test_lines_can_be_told_apart():
+    n = 20
+    display = TrainingCurveDisplay(losses=[[1.0]] * n, names=[str(i) for i in range(n)]).plot()
+    styles = {(line.get_color(), line.get_linestyle()) for line in display.lines_}
+    assert len(styles) == n
+
+
+def test_from_estimators(fitted):
+    display = TrainingCurveDisplay.from_estimators(fitted)
+    assert display.names == ["kron_bp", "MLPClassifier"]
+    assert display.losses == [fitted[0].loss_curve_, fitted[1][-1].loss_curve_]
+    assert display.times == [fitted[0].time_curve_, None]
+    assert TrainingCurveDisplay.from_estimators(fitted, ["x", "y"]).names == ["x", "y"]
+
+
+def test_seconds_must_be_known(fitted):
+    display = TrainingCurveDisplay.from_estimators(fitted)
+    with pytest.raises(ValueError, match="against='seconds' needs the times of MLPClassifier"):
+        display.plot(against="seconds")
+
+
+def test_wrong_axis(display):
+    with pytest.raises(ValueError, match="'passes' or 'seconds', got 'epochs'"):
+        display.plot(against="epochs")
+
+
+def test_estimator_without_curve():
+    with pytest.raises(ValueError, match="RiemannianMLPClassifier has no loss_curve_"):
+        TrainingCurveDisplay.from_estimators([RiemannianMLPClassifier()])
+
+
+@pytest.mark.parametrize(
+    "other", [{"names": ["a"]}, {"times": [[1.0]]}, {"times": [[1.0], [1.0, 2.0]]}]
+)
+def test_parts_must_belong_together(other):
+    with pytest.raises(ValueError, match=r"one of each|losses, but"):
+        TrainingCurveDisplay(**{"losses": [[1.0], [2.0]][:2], "names": ["a", "b"], **other})
+
+
+def test_two_panels(display, tmp_path):
+    figure = two_panels(display, "title", target=0.3)
+    left, right = figure.axes
+    assert "passes" in left.get_xlabel() and right.get_xlabel() == "seconds"
+    for ax in figure.axes:
+        assert len(ax.get_lines()) == 3 and ax.get_legend() is None
+        assert ax.get_lines()[-1].get_ydata()[0] == 0.3
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+    assert not matplotlib.pyplot.get_fignums()
+    figure.savefig(tmp_path / "figure.png")
+
+
+def test_missing_matplotlib_names_the_extra(display, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.split(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    for draw in (display.plot, lambda: two_panels(display)):
+        with pytest.raises(ImportError, match=r"sknatgrad\[plot\]"):
+            draw()
