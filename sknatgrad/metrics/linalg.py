@@ -6,7 +6,7 @@ lies in the image of the matrix (paper, section "Best-fit interpretation", "Non-
 invertibility"), so any solution gives the same change of the network's function.
 The functions here return one, without NaN.
 
-`centred_solve` eliminates the bias first: at each unit the matrix of the
+`CentredFactor` eliminates the bias first: at each unit the matrix of the
 remaining weights is a weighted covariance, scaled to unit diagonal before it is
 factored. Both steps leave the solution as it is, and take away the ill
 conditioning that comes from where inputs have their origin and scale.
@@ -15,9 +15,16 @@ conditioning that comes from where inputs have their origin and scale.
 import numpy as np
 from scipy.linalg import eigh, lapack
 
-# A variance below this share of the second moment is rounding error.
-ROUNDING = 64 * np.finfo(float).eps
 _BATCHED_SIZE = 24
+_DOUBLE = np.finfo(float).eps
+
+
+def rounding(array):
+    """Relative rounding error of means in the array's precision.
+
+    A variance below this share of the second moment says nothing.
+    """
+    return 64 * np.finfo(array.dtype).eps
 
 
 def safe_divide(numerator, denominator):
@@ -27,118 +34,158 @@ def safe_divide(numerator, denominator):
     return np.where(np.isfinite(quotient), quotient, 0.0)
 
 
-def centred_solve(blocks, rhs, relative=0.0, absolute=None):
-    """Solve ``(A + damping) x = rhs`` for a stack of metric blocks A.
+class CentredFactor:
+    """``A + damping`` for a stack of metric blocks A, factored once for many solves.
 
     Parameters
     ----------
     blocks : ndarray of shape (n, m, m)
         Positive semi-definite, bias first.
-    rhs : ndarray of shape (n, m, k)
     relative : float
-        Adds ``relative`` times the centred variance ``A_ii - A_0i^2 / A_00`` to
-        each ``A_ii``, i > 0.
+        Adds ``relative`` times the centred variance ``A_ii - A_0i^2 / A_00`` to each
+        ``A_ii``, i > 0.
     absolute : ndarray of shape (n, m), optional
         Added to the diagonal.
 
-    Returns
-    -------
-    ndarray of shape (n, m, k)
-        O(n m^3).
+    Notes
+    -----
+    O(n m^3) to build, O(n m^2) a solve.
     """
-    diagonal = np.einsum("nii->ni", blocks)[:, 1:]
-    corner, border = blocks[:, 0, 0], blocks[:, 0, 1:]
-    variance = centred_variance(corner[:, None], border, diagonal)
-    damping = relative * variance
-    if absolute is not None:
-        corner = corner + absolute[:, 0]
-        damping = damping + absolute[:, 1:]
-    mean = safe_divide(border, corner[:, None])
-    covariance = blocks[:, 1:, 1:] - mean[:, :, None] * border[:, None, :]
-    np.einsum("nii->ni", covariance)[...] += damping
-    solution = np.empty(np.broadcast_shapes(rhs.shape, (len(blocks), 1, 1)))
-    target = rhs[:, 1:] - mean[:, :, None] * rhs[:, :1]
-    solution[:, 1:] = scaled_solve(covariance, target, diagonal + damping)
-    pure_bias = safe_divide(rhs[:, 0], corner[:, None])
-    solution[:, 0] = pure_bias - np.einsum("ni,nik->nk", mean, solution[:, 1:])
-    return solution
+
+    def __init__(self, blocks, relative=0.0, absolute=None):
+        error = rounding(blocks)
+        diagonal = np.einsum("nii->ni", blocks)[:, 1:]
+        corner, border = blocks[:, 0, 0].astype(float), blocks[:, 0, 1:]
+        damping = relative * centred_variance(corner[:, None], border, diagonal)
+        if absolute is not None:
+            corner = corner + absolute[:, 0]
+            damping = damping + absolute[:, 1:]
+        self.n_blocks, self._corner = len(blocks), corner[:, None]
+        self._mean = safe_divide(border, self._corner)
+        covariance = blocks[:, 1:, 1:] - self._mean[:, :, None] * border[:, None, :]
+        np.einsum("nii->ni", covariance)[...] += damping
+        self._weights = ScaledFactor(covariance, error * (diagonal + damping), error / 64)
+
+    def solve(self, rhs):
+        """Solve for right-hand sides of shape (n, m, k)."""
+        solution = np.empty_like(rhs)
+        target = rhs[:, 1:] - self._mean[:, :, None] * rhs[:, :1]
+        solution[:, 1:] = self._weights.solve(target)
+        pure_bias = safe_divide(rhs[:, 0], self._corner)
+        solution[:, 0] = pure_bias - np.einsum("ni,nik->nk", self._mean, solution[:, 1:])
+        return solution
 
 
 def centred_variance(corner, border, diagonal):
     """``A_ii - A_0i^2 / A_00``, and 0 where that is rounding error."""
     variance = diagonal - safe_divide(border, corner) * border
-    return np.where(variance > ROUNDING * diagonal, variance, 0.0)
+    return np.where(variance > rounding(diagonal) * diagonal, variance, 0.0)
 
 
-def scaled_solve(matrices, rhs, reference=None):
-    """Solve after scaling to unit diagonal; null rows and columns give 0.
+class ScaledFactor:
+    """A stack of positive semi-definite matrices, scaled to unit diagonal and factored.
+
+    Null rows and columns give 0; a matrix that is singular up to rounding is solved
+    with its pseudo-inverse.
 
     Parameters
     ----------
     matrices : ndarray of shape (n, m, m)
-        Positive semi-definite. Overwritten.
-    rhs : ndarray of shape (n, m, k)
-    reference : ndarray of shape (n, m), optional
-        Diagonal entries below `ROUNDING` times this are null.
-
-    Returns
-    -------
-    ndarray of shape (n, m, k)
+        Overwritten.
+    floor : float or ndarray of shape (n, m)
+        Diagonal entries not above this are null.
+    error : float
+        Relative error of the entries.
     """
-    diagonal = np.einsum("nii->ni", matrices)
-    floor = 0.0 if reference is None else ROUNDING * reference
-    alive = diagonal > floor
-    scale = np.zeros_like(diagonal)
-    # Square roots first: the inverse of a subnormal number overflows.
-    np.divide(
-        1.0, np.sqrt(diagonal, where=alive, out=np.ones_like(diagonal)), out=scale, where=alive
-    )
-    matrices *= scale[:, :, None]
-    matrices *= scale[:, None, :]
-    np.einsum("nii->ni", matrices)[...] = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        solution = _solve_unit_diagonal(matrices, rhs * scale[:, :, None]) * scale[:, :, None]
-    # A unit whose step overflows is one without a usable metric: it waits.
-    lost = ~np.isfinite(solution).all(axis=1, keepdims=True)
-    return np.where(lost, 0.0, solution)
+
+    def __init__(self, matrices, floor=0.0, error=_DOUBLE):
+        diagonal = np.einsum("nii->ni", matrices)
+        alive = diagonal > floor
+        self._smallest_pivot = 64 * matrices.shape[1] * error
+        # Square roots first: the inverse of a subnormal number overflows.
+        root = np.sqrt(diagonal, where=alive, out=np.ones_like(diagonal))
+        self._scale = np.where(alive, 1 / root, 0.0)[:, :, None]
+        matrices *= self._scale
+        matrices *= self._scale.transpose(0, 2, 1)
+        np.einsum("nii->ni", matrices)[...] = 1.0
+        self._small = matrices.shape[1] <= _BATCHED_SIZE
+        self._lower, sound = self._cholesky(matrices)
+        self._singular = {
+            i: _PseudoInverse(matrices[i], self._smallest_pivot) for i in np.flatnonzero(~sound)
+        }
+
+    def _cholesky(self, matrices):
+        """Lower factors, and which of them can be relied on."""
+        size = matrices.shape[1]
+        if size == 0:
+            return matrices, np.ones(len(matrices), dtype=bool)
+        factors, sound = np.empty_like(matrices), np.ones(len(matrices), dtype=bool)
+        try:
+            if not self._small:
+                raise np.linalg.LinAlgError
+            factors = np.linalg.cholesky(matrices)
+        except np.linalg.LinAlgError:
+            for i, matrix in enumerate(matrices):
+                factors[i], info = lapack.dpotrf(matrix, lower=1)
+                sound[i] = info == 0
+        pivots = np.einsum("nii->ni", factors).min(axis=1) ** 2
+        return factors, sound & (pivots >= self._smallest_pivot)
+
+    def solve(self, rhs):
+        """Solve for right-hand sides of shape (n, m, k)."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            scaled = rhs * self._scale
+            if self._small:
+                solution = _substitute(self._lower, scaled)
+            else:
+                solution = np.stack(
+                    [
+                        lapack.dpotrs(a, b, lower=1)[0]
+                        for a, b in zip(self._lower, scaled, strict=True)
+                    ]
+                )
+            for i, inverse in self._singular.items():
+                solution[i] = inverse.solve(scaled[i])
+            solution *= self._scale
+        # A unit whose step overflows is one without a usable metric: it waits.
+        lost = ~np.isfinite(solution).all(axis=1, keepdims=True)
+        return np.where(lost, 0.0, solution)
 
 
-def _solve_unit_diagonal(matrices, rhs):
-    if matrices.shape[1] == 0:
-        return np.zeros_like(rhs)
-    if matrices.shape[1] > _BATCHED_SIZE:
-        return np.stack([_solve_one(a, b) for a, b in zip(matrices, rhs, strict=True)])
-    try:
-        factor = np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        return np.stack([_solve_one(a, b) for a, b in zip(matrices, rhs, strict=True)])
-    pivots = np.einsum("nii->ni", factor).min(axis=1) ** 2
-    sound = pivots >= _smallest_pivot(matrices.shape[1])
-    if sound.all():
-        return np.linalg.solve(matrices, rhs)
-    solution = np.empty(np.broadcast_shapes(rhs.shape, (len(matrices), 1, 1)))
-    solution[sound] = np.linalg.solve(matrices[sound], rhs[sound])
-    for i in np.flatnonzero(~sound):
-        solution[i] = pseudo_solve(matrices[i], rhs[i])
+def scaled_solve(matrices, rhs, floor=0.0):
+    """Solve a stack of systems once; see `ScaledFactor`."""
+    return ScaledFactor(matrices, floor).solve(rhs)
+
+
+def _substitute(lower, rhs):
+    """Solve ``L L^T x = rhs`` for a stack of small lower triangular L."""
+    solution = rhs.copy()
+    size = rhs.shape[1]
+    for i in range(size):
+        solution[:, i] -= np.einsum("nj,njk->nk", lower[:, i, :i], solution[:, :i])
+        solution[:, i] /= lower[:, i, i, None]
+    for i in reversed(range(size)):
+        solution[:, i] -= np.einsum("nj,njk->nk", lower[:, i + 1 :, i], solution[:, i + 1 :])
+        solution[:, i] /= lower[:, i, i, None]
     return solution
 
 
-def _solve_one(matrix, rhs):
-    factor, solution, info = lapack.dposv(matrix, rhs, lower=1)
-    if info == 0 and np.diag(factor).min() ** 2 >= _smallest_pivot(len(matrix)):
-        return solution
-    return pseudo_solve(matrix, rhs)
+class _PseudoInverse:
+    """Moore-Penrose inverse, directions below rounding error left out."""
 
+    def __init__(self, matrix, cutoff):
+        self._usable = bool(np.isfinite(matrix).all())
+        if self._usable:
+            values, vectors = eigh(matrix)
+            kept = values > values[-1] * cutoff
+            self._values, self._vectors = values[kept], vectors[:, kept]
 
-def _smallest_pivot(size):
-    return size * ROUNDING
+    def solve(self, rhs):
+        if not self._usable:
+            return np.full_like(rhs, np.nan)
+        return self._vectors @ ((self._vectors.T @ rhs) / self._values[:, None])
 
 
 def pseudo_solve(matrix, rhs):
-    """Moore-Penrose solution, directions below rounding error left out."""
-    if not np.isfinite(matrix).all():
-        return np.full_like(rhs, np.nan)
-    values, vectors = eigh(matrix)
-    kept = values > values[-1] * _smallest_pivot(len(matrix))
-    vectors = vectors[:, kept]
-    return vectors @ ((vectors.T @ rhs) / values[kept, None])
+    """Moore-Penrose solution of one symmetric system, rhs of shape (m, k)."""
+    return _PseudoInverse(matrix, len(matrix) * rounding(matrix)).solve(rhs)

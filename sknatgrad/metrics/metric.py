@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .linalg import scaled_solve
+from .linalg import ScaledFactor
 
 
 class Metric:
@@ -52,14 +52,16 @@ class Metric:
         return network, sum(weight * pair[1] for weight, pair in parts)
 
     def solve(self, topology, statistics, gradient, damping=0.0, mode="relative", ridge=None):
-        """The steepest direction ``(A + damping)^-1 gradient``.
+        """The steepest direction ``(A + damping)^-1 gradient``; see `factorize`."""
+        return self.factorize(topology, statistics, damping, mode, ridge)(gradient)
+
+    def factorize(self, topology, statistics, damping=0.0, mode="relative", ridge=None):
+        """The map from a gradient G to the direction ``(A + damping)^-1 G``.
 
         Parameters
         ----------
         topology : Topology
         statistics : pair
-        gradient : ndarray
-            Minus the gradient of the loss: theta, then output parameters.
         damping : float
         mode : {"relative", "absolute"}
             Relative damping adds to each weight's ``A_ii`` its own centred variance
@@ -67,19 +69,30 @@ class Metric:
             `damping` to the diagonal, as in the paper's experiment.
         ridge : ndarray of shape (n_parameters,), optional
             Second derivatives of a penalty, added to the diagonal.
+
+        Returns
+        -------
+        callable
+            Takes minus the gradient of the loss: theta, then output parameters.
         """
         network, own = statistics
         size = topology.n_parameters
         relative, absolute = split_damping(damping, mode, size)
         if ridge is not None:
             absolute = ridge if absolute is None else absolute + ridge
-        step = self.reduction.solve(topology, network, gradient[:size], relative, absolute)
-        if gradient.size == size:
-            return step
+        solve = self.reduction.factorize(topology, network, relative, absolute)
+        if not own.size:
+            return solve
         own = own.copy()
         own[np.diag_indices_from(own)] *= 1 + relative
         own[np.diag_indices_from(own)] += damping if mode == "absolute" else 0.0
-        return np.concatenate([step, scaled_solve(own[None], gradient[None, size:, None])[0, :, 0]])
+        solve_own = ScaledFactor(own[None]).solve
+
+        def solve_both(gradient):
+            step = solve_own(gradient[None, size:, None])[0, :, 0]
+            return np.concatenate([solve(gradient[:size]), step])
+
+        return solve_both
 
 
 def split_damping(damping, mode, size):

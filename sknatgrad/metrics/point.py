@@ -26,10 +26,10 @@ class LossPoint:
         return self.lin.total_weight
 
     def mean(self, values):
-        """Weighted mean over samples (the last axis)."""
+        """Weighted mean over samples (the last axis), in double precision."""
         if self.lin.weight is None:
-            return values.mean(axis=-1)
-        return values @ self.lin.weight
+            return values.mean(axis=-1, dtype=np.float64)
+        return values @ self.lin.weight.astype(np.float64, copy=False)
 
     def loss(self):
         """Mean loss in nats, a float."""

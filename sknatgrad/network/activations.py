@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_expit
 
-# expit(-500) is 7e-218: far below any use, and its square does not underflow.
-_LARGEST_EXPONENT = 500.0
+# expit(-300) is 5e-131: far below any use, and its square does not underflow.
+_LARGEST_EXPONENT = {np.dtype(np.float64): 300.0, np.dtype(np.float32): 40.0}
 _SMALLEST_LOGARITHM = -700.0
 _LARGEST_RATE = 1e12
 
@@ -104,7 +104,8 @@ class Sigmoid(Activation):
     def fill(self, v, a, r):
         # r holds exp(-g v), a its 1 / (1 + exp(-g v)), until the last lines.
         np.multiply(v, -self.gain, out=r)
-        np.clip(r, -_LARGEST_EXPONENT, _LARGEST_EXPONENT, out=r)
+        limit = _LARGEST_EXPONENT[r.dtype]
+        np.clip(r, -limit, limit, out=r)
         np.exp(r, out=r)
         np.add(r, 1.0, out=a)
         np.reciprocal(a, out=a)

@@ -32,14 +32,14 @@ class BufferPool:
     def __init__(self):
         self._blocks = {}
 
-    def empty(self, shape):
-        """An uninitialised float64 array."""
+    def empty(self, shape, dtype=np.float64):
+        """An uninitialised array."""
         if not _COUNTS_REFERENCES:
-            return np.empty(shape)
+            return np.empty(shape, dtype)
         size = math.prod(shape)
-        blocks = self._blocks.setdefault(size, [])
+        blocks = self._blocks.setdefault((size, np.dtype(dtype)), [])
         for i in range(len(blocks)):
             if _references(blocks, i) == _UNUSED:
                 return blocks[i].reshape(shape)
-        blocks.append(np.empty(size))
+        blocks.append(np.empty(size, dtype))
         return blocks[-1].reshape(shape)

@@ -26,13 +26,20 @@ _GRAM_SIZE = 1 << 22
 
 
 class Inputs:
-    """Input activities of a batch, (n_inputs, n_samples), dense or sparse."""
+    """Input activities of a batch, (n_inputs, n_samples), dense or sparse.
 
-    def __init__(self, X):
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_inputs)
+    dtype : numpy dtype
+        float64, or float32: then the whole linearization computes with it.
+    """
+
+    def __init__(self, X, dtype=np.float64):
         if sparse.issparse(X):
-            self.values = sparse.csr_array(X).astype(np.float64, copy=False).T
+            self.values = sparse.csr_array(X).astype(dtype, copy=False).T
         else:
-            self.values = np.asarray(X, dtype=np.float64).T
+            self.values = np.asarray(X, dtype=dtype).T
         self.n_samples = self.values.shape[1]
 
     @cached_property
@@ -77,12 +84,13 @@ class Linearization:
     def __init__(self, network, theta, inputs, sample_weight=None, empty=np.empty):
         self.network, self.inputs, self._empty = network, inputs, empty
         self.topology = network.topology
-        self.n_samples = inputs.n_samples
+        self.n_samples, self.dtype = inputs.n_samples, inputs.values.dtype
+        theta = theta.astype(self.dtype, copy=False)
         if sample_weight is None:
             self.total_weight, self.weight = float(self.n_samples), None
         else:
             self.total_weight = float(np.sum(sample_weight))
-            self.weight = sample_weight / self.total_weight if self.total_weight > 0 else None
+            self.weight = self._normalised(sample_weight) if self.total_weight > 0 else None
         self._matrices = [
             [(links, links.weights(theta)) for links in level.links]
             for level in self.topology.levels
@@ -91,7 +99,7 @@ class Linearization:
 
     def _forward(self, theta):
         shape = (self.topology.n_units, self.n_samples)
-        self.v, self.a, self.r = self._empty(shape), self._empty(shape), self._empty(shape)
+        self.v, self.a, self.r = (self._empty(shape, self.dtype) for _ in range(3))
         for level, activation, matrices in zip(
             self.topology.levels, self.network.activations, self._matrices, strict=True
         ):
@@ -101,6 +109,16 @@ class Linearization:
                 source = self.inputs.values if links.from_inputs else self.a
                 v += times(weights, select(source, links.rows))
             activation.fill(v, self.a[level.units], self.r[level.units])
+
+    def _normalised(self, sample_weight):
+        return (sample_weight / self.total_weight).astype(self.dtype, copy=False)
+
+    @cached_property
+    def _sample_share(self):
+        """Normalised weight of each sample, also without weights."""
+        if self.weight is not None:
+            return self.weight
+        return np.full(self.n_samples, 1 / self.n_samples, dtype=self.dtype)
 
     @property
     def output_preactivations(self):
@@ -120,7 +138,7 @@ class Linearization:
         """
         softened = copy(self)
         softened.__dict__.pop("r")
-        softened.r_squared = self._empty(self.a.shape)
+        softened.r_squared = self._empty(self.a.shape, self.dtype)
         softened.r_squared[...] = self.r_squared
         for level, activation, outputs in zip(
             self.topology.levels, self.network.activations, self.topology.level_outputs, strict=True
@@ -132,17 +150,17 @@ class Linearization:
     @cached_property
     def r(self):
         """Slopes: those of the forward pass, or the softened ones."""
-        return np.sqrt(self.r_squared, out=self._empty(self.a.shape))
+        return np.sqrt(self.r_squared, out=self._empty(self.a.shape, self.dtype))
 
     @cached_property
     def r_squared(self):
         """Squared slopes."""
-        return np.square(self.r, out=self._empty(self.r.shape))
+        return np.square(self.r, out=self._empty(self.a.shape, self.dtype))
 
     @cached_property
     def a_squared(self):
         """Squared activities."""
-        return np.square(self.a, out=self._empty(self.a.shape))
+        return np.square(self.a, out=self._empty(self.a.shape, self.dtype))
 
     # -------------------------------------------------------------- transport
     def pull(self, seed):
@@ -171,7 +189,7 @@ class Linearization:
 
     def _transport(self, seed, matrix_of, slopes):
         topology = self.topology
-        pulled = self._empty((topology.n_units, *seed.shape[1:]))
+        pulled = self._empty((topology.n_units, *seed.shape[1:]), self.dtype)
         flat = pulled.reshape(topology.n_units, -1)
         flat[topology.unfed] = 0.0
         if seed.ndim == 3:
@@ -211,7 +229,7 @@ class Linearization:
         """
         if self.weight is not None:
             values = values * self.weight
-        means = np.empty(self.topology.n_parameters)
+        means = np.empty(self.topology.n_parameters, self.dtype)
         for level in self.topology.levels:
             target_values = values[level.units]
             means[level.bias] = target_values.sum(axis=1)
@@ -233,9 +251,8 @@ class Linearization:
         ndarray of shape (2, n_inputs + n_units + 1)
             By source; the last entry (source -1) is the constant 1.
         """
-        weight = np.full(self.n_samples, 1 / self.n_samples) if self.weight is None else self.weight
-        n_inputs = self.topology.n_inputs
-        moments = np.ones((2, n_inputs + self.topology.n_units + 1))
+        weight, n_inputs = self._sample_share, self.topology.n_inputs
+        moments = np.ones((2, n_inputs + self.topology.n_units + 1), self.dtype)
         moments[0, :n_inputs] = self.inputs.values @ weight
         moments[1, :n_inputs] = self.inputs.squares @ weight
         moments[0, n_inputs:-1] = self.a @ weight
@@ -267,7 +284,8 @@ class Linearization:
         ndarray of shape (1 or n, 1 + fan_in, n_samples)
         """
         sources = group.sources[units]
-        activities = np.empty((len(sources), 1 + group.fan_in, self.n_samples))
+        shape = (len(sources), 1 + group.fan_in, self.n_samples)
+        activities = np.empty(shape, self.dtype)
         activities[:, 0] = 1.0
         is_input = sources < self.topology.n_inputs
         if is_input.all():
@@ -306,22 +324,21 @@ class Linearization:
         m = 1 + group.fan_in
         root = self._root_weight(group, values)
         count = 1 if root.ndim == 1 and group.shared else len(group.units)
-        blocks = np.empty((count, m, m))
+        blocks = np.empty((count, m, m), self.dtype)
         shared = self.incoming(group) if group.shared else None
         step = max(1, _GRAM_SIZE // (m * self.n_samples))
         for start in range(0, count, step):
             part = slice(start, start + step)
             activities = self.incoming(group, part) if shared is None else shared
             weighted = activities * (root if root.ndim == 1 else root[part, None, :])
-            np.matmul(weighted, weighted.transpose(0, 2, 1), out=blocks[part])
+            blocks[part] = weighted @ weighted.transpose(0, 2, 1)
         return blocks
 
     def _root_weight(self, group, values):
         """Square roots of value times normalised sample weight."""
-        weight = np.full(self.n_samples, 1 / self.n_samples) if self.weight is None else self.weight
         if values is None:
-            return np.sqrt(weight)
-        return np.sqrt(values[group.units] * weight)
+            return np.sqrt(self._sample_share)
+        return np.sqrt(values[group.units] * self._sample_share)
 
 
 def _square(weights):

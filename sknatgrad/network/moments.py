@@ -17,7 +17,8 @@ def weighted_moments(X, sample_weight=None):
     Returns
     -------
     mean, deviation, skewness : ndarray of shape (n_columns,)
-        Computed in two passes over a few rows at a time; neither overflows nor makes sparse data dense.
+        Computed in two passes over a few rows at a time; neither overflows nor makes
+        sparse data dense.
     """
     weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
     moments = _sparse_moments if sparse.issparse(X) else _dense_moments
@@ -28,16 +29,22 @@ def _dense_moments(X, weight):
     """Mean, variance and skewness of the columns."""
     n_samples = X.shape[0]
     parts = [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
-    # Scaled by the largest value, so that squares and cubes do not overflow.
-    size = np.max([np.abs(X[part]).max(axis=0) for part in parts], axis=0).astype(float)
-    unit = np.where(size > 0, size, 1.0)
+    unit = _unit(np.max([np.maximum(X[p].max(axis=0), -X[p].min(axis=0)) for p in parts], axis=0))
     mean = sum(weight[part] @ (X[part] / unit) for part in parts)
     variance, third = np.zeros_like(mean), np.zeros_like(mean)
     for part in parts:
-        deviation = X[part] / unit - mean
-        variance += weight[part] @ deviation**2
-        third += weight[part] @ deviation**3
+        deviation = X[part] / unit
+        deviation -= mean
+        square = deviation * deviation
+        variance += weight[part] @ square
+        square *= deviation
+        third += weight[part] @ square
     return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
+
+
+def _unit(size):
+    """A power of two near the largest value of each column, so that cubes do not overflow."""
+    return np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0).astype(float))))
 
 
 def _sparse_moments(X, weight):
@@ -45,7 +52,7 @@ def _sparse_moments(X, weight):
     n_inputs = X.shape[1]
     size = np.zeros(n_inputs)
     np.maximum.at(size, X.indices, np.abs(X.data))
-    unit = np.where(size > 0, size, 1.0)
+    unit = _unit(size)
     values = X.data / unit[X.indices]
     row_weight = np.repeat(weight, np.diff(X.indptr))
     present = np.bincount(X.indices, row_weight, minlength=n_inputs)

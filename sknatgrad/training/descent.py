@@ -22,24 +22,25 @@ class Descent:
     damping: float
     mode: str
 
-    def direction(self, objective, gradient, statistics):
-        """The direction ``A^-1 G`` and its slope ``G . A^-1 G``.
-
-        Both are zero where they are not finite: such a step is not taken.
-        """
+    def factorize(self, objective, statistics):
+        """The map ``G -> A^-1 G``, prepared once for many gradients."""
         with np.errstate(over="ignore", invalid="ignore"):
-            direction = self.metric.solve(
-                objective.network.topology,
-                statistics,
-                gradient,
-                self.damping,
-                self.mode,
-                objective.ridge,
+            return self.metric.factorize(
+                objective.network.topology, statistics, self.damping, self.mode, objective.ridge
             )
-            slope = float(gradient @ direction)
-        if not (np.isfinite(slope) and np.isfinite(direction).all()):
-            return np.zeros_like(gradient), 0.0
-        return direction, slope
+
+
+def steepest(solve, gradient):
+    """The direction ``A^-1 G`` and its slope ``G . A^-1 G``.
+
+    Both are zero where they are not finite: such a step is not taken.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        direction = solve(gradient)
+        slope = float(gradient @ direction)
+    if not (np.isfinite(slope) and np.isfinite(direction).all()):
+        return np.zeros_like(gradient), 0.0
+    return direction, slope
 
 
 class RunningMetric:

@@ -13,7 +13,7 @@ from sklearn import get_config
 
 from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
-from ..network.linearization import as_inputs
+from ..network.linearization import Inputs
 from .coordinates import Coordinates
 
 _MEBIBYTE = 1 << 20
@@ -59,14 +59,24 @@ class Objective:
         L2 penalty on each parameter; W is the sum of the sample weights.
     coordinates : Coordinates, optional
         Inputs and targets are told in these, chunk by chunk.
+    dtype : numpy dtype
+        Of forward and backward passes; means are float64 in any case.
     """
 
     def __init__(
-        self, network, output, X, target, sample_weight=None, penalty=None, coordinates=None
+        self,
+        network,
+        output,
+        X,
+        target,
+        sample_weight=None,
+        penalty=None,
+        coordinates=None,
+        dtype=np.float64,
     ):
         self.network, self.output, self.penalty = network, output, penalty
         self.coordinates = coordinates or Coordinates(network)
-        self.X, self.target, self.sample_weight = X, target, sample_weight
+        self.X, self.target, self.sample_weight, self.dtype = X, target, sample_weight, dtype
         self.n_samples = X.shape[0]
         self.total_weight = float(
             self.n_samples if sample_weight is None else np.sum(sample_weight)
@@ -94,6 +104,7 @@ class Objective:
             None if self.sample_weight is None else self.sample_weight[chosen],
             self.penalty,
             self.coordinates,
+            self.dtype,
         )
         part._pool = self._pool
         return part
@@ -116,7 +127,7 @@ class Objective:
         inputs = self._inputs.get(chunk.start)
         if inputs is None:
             rows, scale = self.X[chunk], self.coordinates.inputs
-            inputs = as_inputs(rows if scale is None else scale.apply(rows))
+            inputs = Inputs(rows if scale is None else scale.apply(rows), self.dtype)
             if self._kept:
                 self._inputs[chunk.start] = inputs
         weight = None if self.sample_weight is None else self.sample_weight[chunk]
@@ -150,48 +161,51 @@ class Objective:
             values[:, chunk] = self._point(chunk, theta, self.output).v
         return values
 
-    def differentiate(self, evaluation, metric, rng):
+    def differentiate(self, evaluation, metric=None, rng=None):
         """Minus the gradient, and the metric's statistics, at an evaluation.
 
         Parameters
         ----------
         evaluation : Evaluation
-        metric : Metric
+        metric : Metric or None
         rng : RandomState
 
         Returns
         -------
         gradient : ndarray of shape (n_parameters,)
-        statistics : pair
+        statistics : pair, or None without a metric
         """
         points = evaluation.points
         if points is None:
             points = self._points(evaluation.parameters)
-        gradient = -self._penalty_slope(evaluation.parameters)
-
-        def add_gradient(share, point):
-            nonlocal gradient
-            gradient += share * point.gradient()
-
-        return gradient, self._statistics(points, metric, rng, add_gradient)
-
-    def statistics(self, parameters, metric, rng):
-        """The metric's statistics alone, at given parameters."""
-        return self._statistics(self._points(parameters), metric, rng)
-
-    def _statistics(self, points, metric, rng, visit=lambda share, point: None):
-        parts = []
+        gradient, parts = -self._penalty_slope(evaluation.parameters), []
         with np.errstate(over="ignore", invalid="ignore"):
             for point in points:
                 share = point.weight / self.total_weight
-                visit(share, point)
-                parts.append((share, metric.statistics(point, rng)))
-                if len(parts) == 2:
-                    parts = [(1.0, metric.combine(parts))]
+                gradient += share * point.gradient()
+                if metric is not None:
+                    parts = self._folded(metric, [*parts, (share, metric.statistics(point, rng))])
+        return gradient, None if metric is None else self._combined(metric, parts)
+
+    def statistics(self, parameters, metric, rng):
+        """The metric's statistics alone, at given parameters."""
+        parts = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for point in self._points(parameters):
+                share = point.weight / self.total_weight
+                parts = self._folded(metric, [*parts, (share, metric.statistics(point, rng))])
+        return self._combined(metric, parts)
+
+    @staticmethod
+    def _folded(metric, parts):
+        """At most one pair (weight, statistics), so that memory stays bounded."""
+        return parts if len(parts) < 2 else [(1.0, metric.combine(parts))]
+
+    @staticmethod
+    def _combined(metric, parts):
         if not parts:
             raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
-        ((share, statistics),) = parts
-        return statistics if share == 1.0 else metric.combine(parts)
+        return parts[0][1] if parts[0][0] == 1.0 else metric.combine(parts)
 
     # ---------------------------------------------------------------- penalty
     @property

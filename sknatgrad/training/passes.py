@@ -5,8 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import gen_batches
 
+from .descent import steepest
+
 # Of the steps so far, the share that the average speaks of.
 _AVERAGED_SHARE = 0.1
+# The metric changes fast in the first steps.
+_EAGER_STEPS = 10
 
 
 class BatchPass:
@@ -53,7 +57,8 @@ class BatchPass:
                 self._current, self.descent.metric, self.rng
             )
             statistics = self.running.update(statistics, self.objective.total_weight)
-            self._direction = self.descent.direction(self.objective, gradient, statistics)
+            solve = self.descent.factorize(self.objective, statistics)
+            self._direction = steepest(solve, gradient)
         if not self.rule.exhausted:
             self._search(history)
         return self._current.loss
@@ -90,6 +95,8 @@ class MiniBatchPass:
         Draw a new order of the rows at each pass.
     n_init_samples : int
         Rows that make the first metric, where that is more than a batch.
+    metric_every : int
+        Steps from one update of the metric to the next, the first few apart.
     adapt : bool
         Let the rule see the loss of whole passes.
     """
@@ -105,11 +112,13 @@ class MiniBatchPass:
         batch_size,
         shuffle=True,
         n_init_samples=0,
+        metric_every=1,
         adapt=True,
     ):
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng = running, rng
         self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
+        self.metric_every, self._solve = metric_every, None
         if running.statistics is None and n_init_samples > batch_size:
             first = objective.rows(slice(0, n_init_samples))
             if first.total_weight > 0:
@@ -135,11 +144,19 @@ class MiniBatchPass:
             self.rule.end_pass(loss)
         return loss
 
+    def _metric_is_due(self):
+        """Whether this batch is to be mixed into the metric."""
+        steps = self.path.n_steps
+        return self._solve is None or steps < _EAGER_STEPS or steps % self.metric_every == 0
+
     def _step(self, part, history):
         current = part.evaluate(self.path.last)
-        gradient, statistics = part.differentiate(current, self.descent.metric, self.rng)
-        statistics = self.running.update(statistics, part.total_weight)
-        direction, slope = self.descent.direction(part, gradient, statistics)
+        metric = self.descent.metric if self._metric_is_due() else None
+        gradient, statistics = part.differentiate(current, metric, self.rng)
+        if metric is not None:
+            statistics = self.running.update(statistics, part.total_weight)
+            self._solve = self.descent.factorize(part, statistics)
+        direction, slope = steepest(self._solve, gradient)
         following = current.parameters + self.rule.propose(slope) * direction
         if np.isfinite(following).all():
             self.path = self.path.advanced(following)

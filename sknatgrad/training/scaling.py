@@ -10,6 +10,7 @@ from ..network.moments import weighted_moments
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
 _SYMMETRIC = 1e-9
+_CHUNK = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,11 @@ class InputScale:
         return np.where(self.scale == 0, 1.0, self.scale)
 
     def apply(self, X):
-        """The rows of X in these coordinates; sparse ones must have centre 0."""
+        """The rows of X in these coordinates, a new array; sparse ones must have centre 0."""
         if sparse.issparse(X):
             return sparse.csr_array(X).multiply(1 / self.divisor).tocsr()
-        return (X - self.centre) / self.divisor
+        scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
+        for start in range(0, len(X), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            scaled[part] = (X[part] - self.centre) / self.divisor
+        return scaled

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils import check_random_state
 
 from ..metrics import Metric
@@ -29,6 +30,9 @@ MINI_BATCH = 500
 # Nats by which a step on that many rows may change the outputs.
 RADIUS = 1e-2
 SHORTEST_WINDOW = 1000.0
+LARGE_BATCH = 100
+# Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
+LARGEST_COPY = 0.25
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,15 @@ class Settings:
     def invariant(self):
         """Whether affine changes of the data leave the training as it is."""
         return self.metric.reduction.invariant and self.damping_mode == "relative"
+
+    @property
+    def precision_is_free(self):
+        """Whether single precision is enough.
+
+        Where the metric is computed from centred inputs, or has no differences of large
+        numbers in it.
+        """
+        return self.invariant or not self.metric.reduction.invariant
 
     def rows_a_step(self, n_samples):
         """Rows of a mini-batch, or all of them."""
@@ -84,6 +97,19 @@ class Settings:
             # Noise moves the outputs in proportion to the number of steps a pass.
             rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
         return rule
+
+    def metric_every(self, batch_size, topology):
+        """Steps from one update of the metric to the next.
+
+        A batch that is large enough for a metric of its own says much the same as the
+        one before it; where the metric must be factored, that is worth its price less
+        often still.
+        """
+        if self.metric_decay != "auto" or batch_size < LARGE_BATCH:
+            return 1
+        if not self.metric.reduction.factored:
+            return 4
+        return max(4, max(group.fan_in for group in topology.groups) // 40)
 
     def metric_window(self, batch_weight, topology, whole_batch):
         """Sample weight over which the metric is averaged."""
@@ -266,9 +292,20 @@ def _objective(model, settings, data, state):
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         penalty = settings.alpha * standard_factor(model.network, scale.scale) ** 2
+    X, coordinates = _at_hand(data.X, coordinates)
+    dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
     return Objective(
-        model.network, model.output, data.X, data.target, data.weight, penalty, coordinates
+        model.network, model.output, X, data.target, data.weight, penalty, coordinates, dtype
     )
+
+
+def _at_hand(X, coordinates):
+    """X in training coordinates, once and for all, if that takes little memory."""
+    size = X.data.nbytes if sparse.issparse(X) else X.nbytes
+    if coordinates.inputs is None or size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
+        return X, coordinates
+    scaled = coordinates.inputs.apply(X)
+    return scaled, Coordinates(coordinates.network, None, coordinates.outputs)
 
 
 def _passes(model, settings, objective, state, streaming):
@@ -290,7 +327,14 @@ def _passes(model, settings, objective, state, streaming):
     if first == "auto":
         first = int(min(n_samples, state.running.window))
     return MiniBatchPass(
-        objective, state.path, *shared, batch_size, settings.shuffle, first, adapt=not streaming
+        objective,
+        state.path,
+        *shared,
+        batch_size,
+        settings.shuffle,
+        first,
+        settings.metric_every(batch_size, model.network.topology),
+        adapt=not streaming,
     )
 
 

@@ -16,12 +16,15 @@ class Reduction:
         Of the metric's name.
     needs_seeds : bool
         Whether backpropagated seeds are needed, not only the numbers c.
+    factored : bool
+        Whether solving needs the factorisation of matrices of the size of a fan-in.
     invariant : bool
         Whether steps are the same after any affine change of inputs and activities.
     """
 
     prefix = None
     needs_seeds = False
+    factored = False
     invariant = True
 
     def statistics(self, point, modulus, rng):
@@ -36,20 +39,28 @@ class Reduction:
             total = scaled if total is None else [a + b for a, b in zip(total, scaled, strict=True)]
         return tuple(total)
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
-        """``(A + damping)^-1 gradient``.
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
+        """The map ``gradient -> (A + damping)^-1 gradient``, prepared for many gradients.
 
         Parameters
         ----------
         topology : Topology
         statistics : tuple of ndarray
-        gradient : ndarray of shape (n_parameters,)
         relative : float
             Damping in units of each weight's own centred variance.
         absolute : ndarray of shape (n_parameters,), optional
             Damping added to the diagonal.
+
+        Returns
+        -------
+        callable
+            Takes and returns an ndarray of shape (n_parameters,).
         """
         raise NotImplementedError
+
+    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+        """``(A + damping)^-1 gradient``; see `factorize`."""
+        return self.factorize(topology, statistics, relative, absolute)(gradient)
 
     def with_kronecker(self, share):
         """The reduction of ``A + share * K``, K the Kronecker form of A.

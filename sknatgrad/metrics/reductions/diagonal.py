@@ -35,8 +35,9 @@ class Diagonal(Reduction):
         damped = (1 + relative) * statistics[0]
         return damped if absolute is None else damped + absolute
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
-        return safe_divide(gradient, self._damped(statistics, relative, absolute))
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
+        damped = self._damped(statistics, relative, absolute)
+        return lambda gradient: safe_divide(gradient, damped)
 
     def block(self, topology, statistics, unit):
         return np.diag(self._damped(statistics, 0.0, None)[topology.row(unit)])
@@ -68,8 +69,8 @@ class Euclidean(Reduction):
     def statistics(self, point, modulus, rng):
         return ()
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
-        return gradient
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
+        return lambda gradient: gradient
 
     def block(self, topology, statistics, unit):
         row = topology.row(unit)

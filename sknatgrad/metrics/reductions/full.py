@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from ..linalg import ROUNDING, pseudo_solve, safe_divide, scaled_solve
+from ..linalg import pseudo_solve, rounding, safe_divide, scaled_solve
 from ._base import Reduction
 
 # 1 GB of doubles.
@@ -25,6 +25,7 @@ class Full(Reduction):
 
     prefix = ""
     needs_seeds = True
+    factored = True
 
     def statistics(self, point, modulus, rng):
         lin = point.lin
@@ -41,19 +42,19 @@ class Full(Reduction):
             return (np.concatenate([np.sqrt(weight) * rows for weight, rows in parts]),)
         return (sum(weight * _gram(matrix) for weight, matrix in parts),)
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
         (matrix,) = statistics
         damping = np.zeros(topology.n_parameters) if absolute is None else absolute.copy()
         dual = len(matrix) < topology.n_parameters
         corner, border, diagonal = _bordering(topology, matrix, dual)
         variance = diagonal - safe_divide(border, corner) * border
-        variance[(variance <= ROUNDING * diagonal) | ~topology.is_weight] = 0.0
+        variance[(variance <= rounding(diagonal) * diagonal) | ~topology.is_weight] = 0.0
         damping += relative * variance
         solve = _solve_dual if dual else _solve_primal
         mean = np.where(topology.is_weight, safe_divide(border, corner), 0.0)
         if damping[topology.bias].any():
             mean[:] = 0.0
-        return solve(topology, matrix, gradient, damping, mean, diagonal)
+        return lambda gradient: solve(topology, matrix, gradient, damping, mean, diagonal)
 
     def with_kronecker(self, share):
         from .full_plus_kronecker import FullPlusKronecker
@@ -110,8 +111,8 @@ def _solve_primal(topology, matrix, gradient, damping, mean, diagonal):
     damped[np.diag_indices_from(damped)] += damping
     damped = _centre(topology, _centre(topology, damped, mean).T, mean)
     rhs = gradient - mean * gradient[topology.bias][topology.owner]
-    reference = (diagonal + damping)[None]
-    step = scaled_solve(damped[None], rhs[None, :, None], reference)[0, :, 0]
+    floor = rounding(diagonal) * (diagonal + damping)[None]
+    step = scaled_solve(damped[None], rhs[None, :, None], floor)[0, :, 0]
     return _uncentre(topology, step, mean)
 
 
@@ -128,7 +129,7 @@ def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
     rhs = gradient - mean * gradient[topology.bias][topology.owner]
     norms = np.einsum("mp,mp->p", rows, rows)
     weight = safe_divide(1.0, norms)
-    weight[norms <= ROUNDING * diagonal] = 0.0
+    weight[norms <= rounding(diagonal) * diagonal] = 0.0
     weighted = rows * weight
     combination = pseudo_solve(weighted @ rows.T, (weighted @ rhs)[:, None])[:, 0]
     damped = damping > 0

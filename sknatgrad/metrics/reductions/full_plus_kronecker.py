@@ -1,6 +1,7 @@
 """The full metric with a share of its own Kronecker form."""
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from ..linalg import centred_variance
 from ._base import Reduction
@@ -43,25 +44,26 @@ class FullPlusKronecker(Reduction):
         full = self._full.combine([(weight, part[:1]) for weight, part in parts])
         return full + super().combine([(weight, part[1:]) for weight, part in parts])
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
         matrix, modulus, *grams = statistics
         kronecker = (self.share * modulus, *grams)
         if len(matrix) == topology.n_parameters:
             matrix = matrix + self._kronecker.to_dense(topology, kronecker)
             damping = relative / self.share * self._variance(topology, kronecker)
             damping = damping if absolute is None else damping + absolute
-            return self._full.solve(topology, (matrix,), gradient, absolute=damping)
-
-        def invert(vectors):
-            return self._kronecker.solve(
-                topology, kronecker, vectors, relative / self.share, absolute
-            )
-
+            return self._full.factorize(topology, (matrix,), absolute=damping)
+        invert = self._kronecker.factorize(topology, kronecker, relative / self.share, absolute)
         # (K + U^T U)^-1 g = K^-1 g - K^-1 U^T (1 + U K^-1 U^T)^-1 U K^-1 g
-        spread, first = invert(np.ascontiguousarray(matrix.T)), invert(gradient)
+        spread = invert(np.ascontiguousarray(matrix.T))
         kernel = matrix @ spread
         kernel[np.diag_indices_from(kernel)] += 1.0
-        return first - spread @ np.linalg.solve(kernel, matrix @ first)
+        kernel = cho_factor(kernel)
+
+        def solve(gradient):
+            first = invert(gradient)
+            return first - spread @ cho_solve(kernel, matrix @ first)
+
+        return solve
 
     def _variance(self, topology, kronecker):
         """Centred variances of K on the weights, 0 on the biases."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg import centred_solve
+from ..linalg import CentredFactor
 from ._base import Reduction
 from .unitwise import locate
 
@@ -18,25 +18,32 @@ class Kronecker(Reduction):
     """
 
     prefix = "kron"
+    factored = True
 
     def statistics(self, point, modulus, rng):
         values = modulus.values(point, rng)
         return (point.mean(values), *point.lin.unit_gram())
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
-        """Solve; `gradient` may have a second axis of several right-hand sides."""
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
+        """See `Reduction.factorize`; gradients may have an axis of several right sides."""
         modulus, *grams = statistics
-        step = np.empty_like(gradient)
+        solvers = []
         for group, gram in zip(topology.groups, grams, strict=True):
             strength = modulus[group.units]
-            rhs = group.take(gradient).reshape(len(group.units), 1 + group.fan_in, -1)
-            if absolute is not None:
-                blocks = strength[:, None, None] * gram
-                solution = centred_solve(blocks, rhs, relative, group.take(absolute))
+            if absolute is None:
+                solvers.append(_shared_solver(CentredFactor(gram, relative), strength))
             else:
-                solution = _shared_solve(gram, rhs, strength, relative)
-            group.put(step, solution)
-        return step
+                blocks = strength.astype(gram.dtype)[:, None, None] * gram
+                solvers.append(CentredFactor(blocks, relative, group.take(absolute)).solve)
+
+        def solve(gradient):
+            step = np.empty_like(gradient)
+            for group, solver in zip(topology.groups, solvers, strict=True):
+                rows = group.take(gradient)
+                group.put(step, solver(rows.reshape(*rows.shape[:2], -1)))
+            return step
+
+        return solve
 
     def block(self, topology, statistics, unit):
         modulus, *grams = statistics
@@ -45,13 +52,17 @@ class Kronecker(Reduction):
         return modulus[unit] * gram[index if len(gram) > 1 else 0]
 
 
-def _shared_solve(gram, rhs, strength, relative):
+def _shared_solver(factor, strength):
     """Solve with ``strength_k * gram``, one factorisation for all units that share it."""
     scale = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rhs = np.nan_to_num(rhs * scale[:, None, None], posinf=0.0, neginf=0.0)
-    if len(gram) == len(rhs):
-        return centred_solve(gram, rhs, relative)
-    n, m, k = rhs.shape
-    columns = rhs.transpose(1, 0, 2).reshape(1, m, n * k)
-    return centred_solve(gram, columns, relative).reshape(m, n, k).transpose(1, 0, 2)
+
+    def solve(rhs):
+        with np.errstate(over="ignore", invalid="ignore"):
+            rhs = np.nan_to_num(rhs * scale[:, None, None], posinf=0.0, neginf=0.0)
+        if factor.n_blocks == len(rhs):
+            return factor.solve(rhs)
+        n, m, k = rhs.shape
+        columns = rhs.transpose(1, 0, 2).reshape(1, m, n * k)
+        return factor.solve(columns).reshape(m, n, k).transpose(1, 0, 2)
+
+    return solve

@@ -32,9 +32,9 @@ class PlusKronecker(Reduction):
         middle = len(statistics) // 2
         return self.base.mixed(topology, statistics[:middle], statistics[middle:], self.share)
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
         mixed = self._mixed(topology, statistics)
-        return self.base.solve(topology, mixed, gradient, relative, absolute)
+        return self.base.factorize(topology, mixed, relative, absolute)
 
     def block(self, topology, statistics, unit):
         return self.base.block(topology, self._mixed(topology, statistics), unit)

@@ -37,27 +37,29 @@ class QuasiDiagonal(Reduction):
             for kept, moment in zip(statistics, moments, strict=True)
         )
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
         first, second = statistics
-        corner = first[topology.bias]
-        variance = centred_variance(corner[topology.owner], first, second)
-        reference = second
-        if absolute is not None:
-            # The reduction of the damped matrix, not the damped reduction.
-            corner = corner + absolute[topology.bias]
-            reference = second + absolute
-            damped = centred_variance(corner[topology.owner], first, reference)
-            variance = damped + relative * variance
-        else:
+        bias, owner = topology.bias, topology.owner
+        corner = first[bias]
+        variance = centred_variance(corner[owner], first, second)
+        if absolute is None:
             variance = (1 + relative) * variance
-        mean = safe_divide(first, corner[topology.owner])
-        mean[topology.bias] = 0.0
-        pure_bias = safe_divide(gradient[topology.bias], corner)
-        residual = gradient - mean * gradient[topology.bias][topology.owner]
-        step = safe_divide(residual, variance)
-        step[topology.bias] = 0.0
-        step[topology.bias] = pure_bias - np.add.reduceat(mean * step, topology.bias)
-        return step
+        else:
+            # The reduction of the damped matrix, not the damped reduction.
+            corner = corner + absolute[bias]
+            damped = centred_variance(corner[owner], first, second + absolute)
+            variance = damped + relative * variance
+        mean = safe_divide(first, corner[owner])
+        mean[bias] = 0.0
+        variance[bias] = 0.0
+
+        def solve(gradient):
+            at_bias = gradient[bias]
+            step = safe_divide(gradient - mean * at_bias[owner], variance)
+            step[bias] = safe_divide(at_bias, corner) - np.add.reduceat(mean * step, bias)
+            return step
+
+        return solve
 
     def block(self, topology, statistics, unit):
         first, second = (part[topology.row(unit)] for part in statistics)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg import centred_solve
+from ..linalg import CentredFactor
 from ._base import Reduction
 from .plus_kronecker import PlusKronecker
 
@@ -20,6 +20,7 @@ class Unitwise(Reduction):
     """
 
     prefix = "unitwise"
+    factored = True
 
     def statistics(self, point, modulus, rng):
         return tuple(point.lin.unit_gram(modulus.values(point, rng)))
@@ -36,13 +37,19 @@ class Unitwise(Reduction):
             for blocks, gram in zip(statistics, moments, strict=True)
         )
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
-        step = np.empty(topology.n_parameters)
-        for group, blocks in zip(topology.groups, statistics, strict=True):
-            damping = None if absolute is None else group.take(absolute)
-            rhs = group.take(gradient)[:, :, None]
-            group.put(step, centred_solve(blocks, rhs, relative, damping)[..., 0])
-        return step
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
+        factors = [
+            CentredFactor(blocks, relative, None if absolute is None else group.take(absolute))
+            for group, blocks in zip(topology.groups, statistics, strict=True)
+        ]
+
+        def solve(gradient):
+            step = np.empty(topology.n_parameters)
+            for group, factor in zip(topology.groups, factors, strict=True):
+                group.put(step, factor.solve(group.take(gradient)[:, :, None])[..., 0])
+            return step
+
+        return solve
 
     def block(self, topology, statistics, unit):
         group, index = locate(topology, unit)
