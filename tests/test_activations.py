@@ -42,8 +42,8 @@ def test_fill_writes_into_views(activation):
 
 
 def test_largest_slope(activation):
-    """sup |s'|, which all activations of the registry have within [-6, 6]."""
-    slope = activation.value_and_slope(np.linspace(-6, 6, 2001)[None])[1]
+    """The supremum of |s'|."""
+    slope = activation.value_and_slope(50 * np.linspace(-1, 1, 2001)[None] ** 3)[1]
     assert np.isclose(np.abs(slope).max(), activation.largest_slope, rtol=1e-4)
     ones = np.ones(2)
     rewritten = AffineActivation(activation, -2 * ones, 7 * ones, [1, 3] * ones)
@@ -95,16 +95,16 @@ def test_sigmoids_are_affine_functions_of_expit(name):
 def test_slope_keeps_its_relative_accuracy_in_saturation(name):
     """s'(v) = span g e^-z / (1 + e^-z)^2 with z = |g v|, the same at both ends.
 
-    Up to v = 300, as far as z <= 500; beyond that the slope stays there, at 1e-217.
+    As far as z <= 300; beyond that the slope stays there, near 1e-130, and its square is not 0.
     """
     activation = ACTIVATIONS[name]
-    z = np.append(np.linspace(0, 300 * min(activation.logistic_gain, 5 / 3), 200), 1e4)
+    z = np.append(np.linspace(0, 300, 200), 1e4)
     v = z / activation.logistic_gain * np.array([[1], [-1]])
     slope = activation.value_and_slope(v)[1]
     factor = 2 * activation.half_range * activation.logistic_gain
     expected = factor * np.exp(-z) / (1 + np.exp(-z)) ** 2
     np.testing.assert_allclose(slope[:, :-1], np.tile(expected[:-1], (2, 1)), rtol=1e-12)
-    assert (0 < slope[:, -1]).all() and (slope[:, -1] < 1e-216).all()
+    assert (0 < slope[:, -1] ** 2).all() and (slope[:, -1] < 1e-128).all()
 
 
 @pytest.mark.parametrize(

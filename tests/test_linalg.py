@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 from engine import assert_close
 
-from sknatgrad.metrics import linalg
-from sknatgrad.metrics.linalg import centred_solve, centred_variance, safe_divide, scaled_solve
+from sknatgrad.metrics.linalg import (
+    CentredFactor,
+    ScaledFactor,
+    centred_variance,
+    pseudo_solve,
+    rounding,
+    safe_divide,
+    scaled_solve,
+)
 
 SIZES = [1, 2, 6, 24, 25, 30]  # on both sides of the size up to which stacks are solved together
+
+
+def centred_solve(blocks, rhs, relative=0.0, absolute=None):
+    return CentredFactor(blocks, relative, absolute).solve(rhs)
 
 
 def second_moments(rng, n, m, n_samples=None, offset=1.0):
@@ -136,7 +147,9 @@ def test_null_rows_give_zero():
     A = np.diag([2.0, 0.0, 4.0])
     x = scaled_solve(A[None].copy(), np.ones((1, 3, 1)))
     np.testing.assert_allclose(x[0, :, 0], [0.5, 0, 0.25])
-    floored = scaled_solve(A[None].copy(), np.ones((1, 3, 1)), reference=np.array([[1.0, 1, 1e20]]))
+    floored = scaled_solve(
+        A[None].copy(), np.ones((1, 3, 1)), floor=np.array([[1e-14, 1e-14, 1e6]])
+    )
     np.testing.assert_allclose(floored[0, :, 0], [0.5, 0, 0])
 
 
@@ -168,5 +181,45 @@ def test_steps_that_overflow_are_zero(m):
     np.testing.assert_array_equal(x[:, :, 0], [[1e10] * m, [0] * m, [0] * m])
 
 
+@pytest.mark.parametrize("m", [3, 30])
+def test_one_factor_for_many_solves(m):
+    """Right-hand sides do not change what has been factored, nor are they changed."""
+    rng = np.random.default_rng(0)
+    A, b = second_moments(rng, 4, m), rng.normal(size=(2, 4, m, 2))
+    A[1] = np.outer(A[1, 0], A[1, 0])
+    for factor in (CentredFactor(A, 0.1), ScaledFactor(A.copy())):
+        kept = b.copy()
+        first = factor.solve(b[0])
+        assert_close(factor.solve(3 * b[0] - b[1]), 3 * first - factor.solve(b[1]), 1e-9)
+        np.testing.assert_array_equal(factor.solve(b[0]), first)
+        np.testing.assert_array_equal(b, kept)
+
+
+@pytest.mark.parametrize("m", [3, 30])
+def test_pseudo_solve(m):
+    """The solution of minimum norm, of the nearest right-hand side that has one."""
+    rng = np.random.default_rng(m)
+    a, b = rng.normal(size=(m, m // 2 + 1)), rng.normal(size=(m, 2))
+    A = a @ a.T
+    assert_close(pseudo_solve(A, b), np.linalg.pinv(A, 1e-10, hermitian=True) @ b, 1e-9)
+    assert np.isnan(pseudo_solve(np.full((2, 2), np.inf), np.ones((2, 1)))).all()
+
+
+@pytest.mark.parametrize("m", [3, 30])
+def test_single_precision(m):
+    """Matrices in float32: what is lost is their precision, and singular ones are noticed."""
+    rng = np.random.default_rng(0)
+    A, b = second_moments(rng, 4, m, 20 * m), rng.normal(size=(4, m, 2))
+    x = centred_solve(A.astype(np.float32), b, 0.1)
+    assert_close(x, centred_solve(A, b, 0.1), 1e-4)
+    a = rng.normal(size=(m, 50))
+    a[0], a[1] = 1.0, a[2]
+    A, b = a @ a.T / 50, a @ rng.normal(size=(50, 1))
+    x = centred_solve(A[None].astype(np.float32), b[None])[0]
+    assert_close(A @ x, b, 1e-4)
+
+
 def test_rounding_is_above_machine_precision():
-    assert np.finfo(float).eps < linalg.ROUNDING < 1e-12
+    for dtype in (np.float64, np.float32):
+        eps = np.finfo(dtype).eps
+        assert eps < rounding(np.zeros(1, dtype)) < 1e3 * eps

@@ -17,7 +17,8 @@ from engine import (
 from scipy import sparse
 
 from sknatgrad.metrics import LossPoint
-from sknatgrad.network import ACTIVATIONS, Network, as_inputs, linearization
+from sknatgrad.network import ACTIVATIONS, Inputs, Network, as_inputs, linearization
+from sknatgrad.network.buffers import BufferPool
 from sknatgrad.network.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS
 
@@ -320,6 +321,42 @@ def test_blocks_of_bounded_memory_change_nothing(lin, monkeypatch):
     monkeypatch.setattr(linearization, "_GRAM_SIZE", 1)
     for a, b in zip(means_of(lin), expected, strict=True):
         assert_close(a, b, 1e-15)
+
+
+# ---------------------------------------------------------------------- precision and memory
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_single_precision(lin, form):
+    """Inputs in float32 make everything float32, and the same up to its rounding."""
+    X, theta = lin.inputs.dense(slice(None)).T, theta_of(lin.topology)
+    single = lin.network.linearize(theta, Inputs(form(X), np.float32), lin.weight)
+    seed = random_like(lin, lin.topology.n_outputs)
+    values = random_like(lin, lin.topology.n_units).astype(np.float32)
+    for a, b in [
+        (single.v, lin.v),
+        (single.r, lin.r),
+        (single.pull(seed.astype(np.float32)), lin.pull(seed)),
+        (single.pull_squared(seed.astype(np.float32)), lin.pull_squared(seed)),
+        (single.edge_mean(values), lin.edge_mean(values)),
+        (single.unit_gram(values)[0], lin.unit_gram(values)[0]),
+    ]:
+        assert a.dtype == np.float32 and b.dtype == np.float64
+        assert_close(a, b, 1e-5)
+
+
+def test_memory_is_used_again_but_never_under_a_living_array(lin):
+    """Linearizations from one pool are right, and stay so while others are made."""
+    theta, X = theta_of(lin.topology), lin.inputs.dense(slice(None)).T
+    pool, seed = BufferPool(), random_like(lin, lin.topology.n_outputs)
+    kept = []
+    for factor in (1.0, 2.0, 1.0, 3.0, 1.0):
+        arguments = factor * theta, X, lin.weight
+        pooled = lin.network.linearize(*arguments, empty=pool.empty)
+        fresh = lin.network.linearize(*arguments)
+        kept.append((pooled.pull(seed), fresh.pull(seed)))
+        kept.append((pooled.softened(0.1).r, fresh.softened(0.1).r))
+        kept.append((pooled.a_squared[: lin.topology.n_units // 2], fresh.a_squared))
+    for pooled, fresh in kept:
+        np.testing.assert_array_equal(pooled, fresh[: len(pooled)])
 
 
 # ---------------------------------------------------------------------- loss and gradient

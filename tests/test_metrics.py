@@ -1,6 +1,7 @@
 """Every metric against its definition, and the paper's propositions about the directions."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ from sknatgrad.metrics import (
     get_metric,
 )
 from sknatgrad.metrics.moduli import _base as moduli_base
-from sknatgrad.network import ACTIVATIONS, Network, Topology
+from sknatgrad.network import ACTIVATIONS, Inputs, Network, Topology
 from sknatgrad.outputs import OUTPUTS
 
 N_DRAWS = 2
@@ -353,6 +354,28 @@ def test_blocks_of_seeds_change_nothing(name, output, monkeypatch):
 
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("name", METRICS)
+def test_single_precision(name, output):
+    """Data in float32: the matrix is right up to its rounding, the direction solves with it."""
+    problem = problem_of(output, n_samples=40)
+    metric, topology, point = get_metric(name), problem.topology, problem.point()
+    inputs = Inputs(problem.X, np.float32)
+    lin = problem.network.linearize(problem.theta, inputs, problem.weights)
+    single = LossPoint(lin, problem.output, problem.target)
+    gradient = single.gradient()
+    assert_close(gradient, point.gradient(), 1e-5)
+    assert_close(single.loss(), point.loss(), 1e-5)
+    statistics = metric.statistics(single, np.random.RandomState(0))
+    matrix = metric.reduction.to_dense(topology, statistics[0])
+    if not metric.modulus.random:  # a draw may change where a probability is rounded
+        expected = metric.statistics(point, None)[0]
+        assert_close(matrix, metric.reduction.to_dense(topology, expected), 1e-4)
+    d = metric.solve(topology, statistics, gradient, 0.1)[: topology.n_parameters]
+    D = damped(topology, metric.reduction.prefix, matrix.astype(float), 0.1)
+    assert_close(D @ d, gradient[: len(D)], 1e-3)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("name", METRICS)
 def test_a_small_step_decreases_the_loss(name, output):
     """And G . d > 0: every metric is positive."""
     problem = problem_of(output, seed=1)
@@ -434,7 +457,7 @@ def test_small_damping_of_full_metrics(name, form, mode, exponent):
     assert_close(D @ d, G, 1e-8)
 
 
-@pytest.mark.parametrize("size", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("size", [1e4, 1e6])
 @pytest.mark.parametrize("n_samples", [6, 40])
 @pytest.mark.parametrize("name", METRICS)
 def test_large_inputs_with_absolute_damping(name, n_samples, size):
@@ -463,7 +486,10 @@ def test_safeguarded_modulus(name, graph):
     modulus = Safeguarded(base, 0.3, 0.1)
     expected = base.values(point.softened(0.1), np.random.RandomState(0))
     expected = expected + 0.3 * point.backpropagated**2
-    assert_close(modulus.values(point, np.random.RandomState(0)), expected, 1e-13)
+    rescue = 0.0
+    if base.vanishes_with_residual:
+        rescue = 1e-3 * Backpropagated().values(point.softened(0.1), None)
+    assert_close(modulus.values(point, np.random.RandomState(0)), expected + rescue, 1e-13)
     assert (modulus.linear, modulus.needs_target) == (base.linear, True)
     n_outputs = problem.topology.n_outputs
     assert modulus.n_seeds(n_outputs) == base.n_seeds(n_outputs) + 1
@@ -587,6 +613,23 @@ def test_singular_metrics(name, output, situation, n_samples):
         if parts_of(name) != ("mc_fisher", ""):
             A = damped(topology, metric.reduction.prefix, matrix, damping)
             assert_close(A @ d[: len(G)], G, 1e-8)
+
+
+@pytest.mark.parametrize("strength", [0.0, 5e-324, 1e-310, 1e-200])
+@pytest.mark.parametrize("mode", ["relative", "absolute"])
+@pytest.mark.parametrize("name", metrics("kron", "unitwise", "qd", "diag", "root_diag"))
+def test_units_without_influence(name, mode, strength):
+    """A modulus of a subnormal size, or 0: no warning, and no step that is not finite."""
+    problem = problem_of("bernoulli")
+    metric, topology, point = get_metric(name), problem.topology, problem.point()
+    modulus = get_metric(name).modulus
+    modulus.values = lambda point, rng: np.full((topology.n_units, 12), strength)
+    statistics = metric.reduction.statistics(point, modulus, None)
+    damping = 0.1 if mode == "relative" else np.zeros(topology.n_parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        d = metric.reduction.solve(topology, statistics, point.gradient(), **{mode: damping})
+    assert np.isfinite(d).all()
 
 
 @pytest.mark.parametrize("name", metrics("qd", "unitwise", "kron", ""))

@@ -344,9 +344,9 @@ class Exact:
 
 
 def assert_digits(actual, exact, digits=1e-11):
-    """Relative accuracy, as far as numbers are above 1e-200: there slopes end, see Sigmoid."""
+    """Relative accuracy, as far as numbers are above 1e-125: there slopes end, see Sigmoid."""
     exact = np.array(exact, dtype=float)
-    np.testing.assert_allclose(actual, exact, rtol=digits, atol=1e-200)
+    np.testing.assert_allclose(actual, exact, rtol=digits, atol=1e-125)
 
 
 GRID = np.array(list(itertools.product([-1e4, -150.0, -40.0, 0.0, 3.0, 40.0, 1e4], repeat=2))).T

@@ -336,10 +336,10 @@ def test_rnd1_global_random_state_is_left_alone(kind):
     X, y = blobs(80, k=2)
 
     def run(seed):
-        np.random.seed(seed)
-        before = np.random.get_state()
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()  # noqa: NPY002
         est = make(kind, early_stopping=True, batch_size=8, max_iter=6).fit(X, y)
-        after = np.random.get_state()
+        after = np.random.get_state()  # noqa: NPY002
         assert before[2] == after[2]
         np.testing.assert_array_equal(before[1], after[1])
         return est.predict(X)
@@ -508,3 +508,563 @@ def test_use3_autoencoder_as_a_transformer():
         make("ae").fit(df).transform(df), make("ae").fit_transform(df), rtol=1e-6
     )
     assert finite(RiemannianAutoEncoder().fit(X).transform(X))
+
+
+# ==================================================================== siblings
+def small_problem(kind, n=60, seed=0):
+    """Data that suit an estimator."""
+    return blobs(n, k=2, seed=seed) if kind == "clf" else waves(n, seed=seed)
+
+
+# ------------------------------------------------------------- numerics
+@each
+@pytest.mark.parametrize("factor", [1e150, 1e200])
+@pytest.mark.parametrize("batch_size", ["auto", 16])
+def test_num1_huge_features(kind, factor, batch_size):
+    """NUM-1 Features of any size: finite answers, or an error that says why."""
+    X, y = small_problem(kind)
+    X = X * factor
+    try:
+        est = learn(make(kind, batch_size=batch_size, max_iter=10), X, y)
+    except ValueError as err:
+        assert not re.search(r"contains (nan|inf)", str(err), re.I)
+        assert re.search(r"finite|overflow|diverg|large|scal", str(err), re.I)
+    else:
+        assert finite(answer(est, X))
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+@pytest.mark.parametrize("factor", [1e30, 1e200])
+def test_num1_huge_targets_in_several_columns(loss, factor):
+    """NUM-1 One target of moderate size, one that overflows, both losses."""
+    X, y = waves(60)
+    Y = np.c_[y - y.min(), factor * (y - y.min())]
+    try:
+        est = make("reg", loss=loss, max_iter=10).fit(X, Y)
+    except ValueError as err:
+        assert not re.search(r"contains (nan|inf)", str(err), re.I)
+        assert re.search(r"finite|overflow|diverg|large|scal", str(err), re.I)
+    else:
+        assert finite(est.predict(X))
+
+
+@other_metrics
+def test_num3_float32_ill_conditioned_in_the_other_metrics(metric):
+    """NUM-3 The same data in the metrics that the case left out."""
+    test_num3_float32_ill_conditioned(metric)
+
+
+@each
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_num3_float32_is_kept_everywhere(kind, container):
+    """NUM-3 float32 in, float32 out: parameters and all kinds of predictions."""
+    X, y = small_problem(kind)
+    X = container(X.astype(np.float32))
+    est = learn(make(kind, max_iter=3), X, y)
+    names = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform"]
+    for name in names[1:] if kind == "clf" else names:
+        if hasattr(est, name) and not (kind == "ae" and name == "predict" and sp.issparse(X)):
+            assert getattr(est, name)(X).dtype == np.float32, name
+    assert {part.dtype for part in est.coefs_ + est.intercepts_} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("activation", ["tanh", "scaled_tanh", "relu", "identity"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("batch_size", ["auto", 1])
+def test_num5_spherical_zero_vector_of_any_units(activation, container, batch_size):
+    """NUM-5 Other output units that can be 0, sparse rows, rows one by one."""
+    X, y = blobs(45)
+    X[:9] = 0.0
+    est = make("clf", output="spherical", output_activation=activation, batch_size=batch_size)
+    est.set_params(max_iter=5).fit(container(X), y)
+    assert proper(est.predict_proba(container(X)))
+    assert finite(est.predict_log_proba(container(X)))
+
+
+def test_num5_autoencoder_of_nothing():
+    """NUM-5 All features 0: reconstructed, and no 0/0."""
+    est = make("ae").fit(np.zeros((20, 3)))
+    np.testing.assert_allclose(est.predict(np.zeros((2, 3))), 0, atol=1e-3)
+
+
+# ------------------------------------------------------- labels, targets
+@pytest.mark.parametrize("dtype", ["string", "category", "boolean", "Int64", bool, np.uint8])
+def test_lab1_labels_of_any_dtype_with_early_stopping(dtype):
+    """LAB-1 Nullable and categorical columns, Booleans and small integers."""
+    pd = pytest.importorskip("pandas")
+    X, k = blobs(90, k=2)
+    y = pd.Series(k).astype(str if dtype in ("string", "category") else int).astype(dtype)
+    est = make("clf", early_stopping=True, validation_fraction=0.2, **NO_STOP).fit(X, y)
+    assert np.mean(est.predict(X) == np.asarray(y)) > 0.9
+    assert finite(est.validation_scores_)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_lab3_multilabel_containers(container):
+    """LAB-3 Sparse indicators are the same labels, early stopping included."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    Y = (X > [[-0.7, 0.0, 0.7]]).astype(int)
+    kw = dict(max_iter=30, early_stopping=True, output_activation="tanh")
+    want = make("clf", **kw).fit(X, Y).predict_proba(X)
+    np.testing.assert_array_equal(make("clf", **kw).fit(X, container(Y)).predict_proba(X), want)
+
+
+def test_lab3_one_label_column_is_constant():
+    """LAB-3 A label that every row, or no row, has."""
+    X, y = blobs(60, k=2)
+    Y = np.c_[y, np.ones_like(y), np.zeros_like(y)]
+    est = make("clf").fit(X, Y)
+    assert finite(est.predict_log_proba(X)) and np.mean(est.predict(X) == Y) > 0.98
+
+
+@pytest.mark.parametrize("output", [name for name in OUTPUTS if name != "poisson"])
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 7}, {"early_stopping": True}])
+def test_lab5_one_class_in_every_mode(output, parameters):
+    """LAB-5 One class: every output, mini-batches and early stopping."""
+    X, _ = waves(30)
+    est = make("clf", output=output, max_iter=10, **parameters).fit(X, ["only"] * 30)
+    assert (est.predict(X) == "only").all()
+    assert est.predict_proba(X).shape == (30, 1) and proper(est.predict_proba(X))
+    assert finite(est.predict_log_proba(X))
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, 1e6])
+@pytest.mark.parametrize(("loss", "tolerance"), [("squared_error", 0.01), ("poisson", 0.1)])
+def test_lab5_constant_target(loss, tolerance, value):
+    """LAB-5 A regression target that never changes is predicted."""
+    X, _ = waves(30)
+    est = make("reg", loss=loss).fit(X, np.full(30, value))
+    np.testing.assert_allclose(est.predict(X), value, rtol=tolerance, atol=tolerance)
+
+
+# ---------------------------------------------------- sparse, containers
+FORMATS = [sp.coo_array, sp.csr_array, sp.csc_array, sp.lil_matrix, sp.dok_array, sp.bsr_array]
+
+
+@each
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("batch_size", ["auto", 16])
+def test_con1_every_sparse_format(kind, fmt, batch_size):
+    """CON-1 All formats, the auto-encoder too, whole and mini-batches."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 12)) * (rng.random((70, 12)) < 0.2)
+    y = (X[:, 0] - X[:, 1] > 0).astype(int)
+    kw = dict(batch_size=batch_size, max_iter=3)
+    want = answer(learn(make(kind, **kw), X, y), X)
+    got = answer(learn(make(kind, **kw), fmt(X), y), X)
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8)
+
+
+@each
+def test_con1_sparse_rows_after_dense_ones(kind):
+    """CON-1 Crosswise in training: `partial_fit` on sparse rows after dense ones."""
+    X, y = small_problem(kind)
+    X = X + 2.0
+    dense, mixed = (learn(make(kind, max_iter=2), X, y) for _ in range(2))
+    learn(dense, X, y, "partial_fit")
+    learn(mixed, sp.csr_array(X), y, "partial_fit")
+    np.testing.assert_allclose(answer(mixed, X), answer(dense, X), rtol=1e-6)
+
+
+@each
+def test_con1_sparse_validation_set(kind):
+    """CON-1 Crosswise in validation: a sparse `X_val` for a dense X."""
+    X, y = small_problem(kind)
+    X = X + 2.0
+    scores = []
+    for container in (np.asarray, sp.csr_array):
+        extra = {} if kind == "ae" else {"y_val": y}
+        est = make(kind, max_iter=5, early_stopping=True, **NO_STOP)
+        scores.append(learn(est, X, y, X_val=container(X), **extra).validation_scores_)
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6)
+
+
+@each
+def test_con1_verbose_on_sparse_data(kind, capsys):
+    """CON-1 Printing what happens works on sparse data too."""
+    X, y = small_problem(kind)
+    learn(make(kind, max_iter=2, verbose=True), sp.csr_array(X), y)
+    assert capsys.readouterr().out.count("Iteration ") == 2
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("dtype", ["Float64", "float32", "Int64"])
+def test_con3_autoencoder_of_frames(method, dtype):
+    """CON-3 Frames of any numeric dtype, no feature-name warning, wrong order refused."""
+    pd = pytest.importorskip("pandas")
+    X, _ = waves(60, d=3)
+    frame = pd.DataFrame(np.round(10 * X), columns=list("abc")).astype(dtype)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        est = learn(make("ae", max_iter=3), frame, None, method)
+        est.transform(frame), est.predict(frame), est.score(frame)
+    assert not [w for w in seen if "feature names" in str(w.message)]
+    with pytest.raises(ValueError, match="feature names"):
+        est.transform(frame[["b", "a", "c"]])
+
+
+# ----------------------------------------------------------------- state
+def test_sta1_partial_fit_with_other_labels_or_targets():
+    """STA-1 The first call fixes the number of labels and targets."""
+    X, y = waves(12)
+    clf = make("clf").partial_fit(X, np.c_[y > 0, y > 1, y > 2].astype(int))
+    with pytest.raises(ValueError):
+        clf.partial_fit(X, np.c_[y > 0, y > 1].astype(int))
+    with pytest.raises(ValueError):
+        clf.partial_fit(X, (y > 0).astype(int))
+    assert clf.partial_fit(X[:1], [[1, 0, 1]]).predict(X).shape == (12, 3)
+    reg = make("reg").partial_fit(X, np.c_[y, y])
+    with pytest.raises(ValueError):
+        reg.partial_fit(X, y)
+    assert finite(reg.predict(X)) and reg.predict(X).shape == (12, 2)
+
+
+def test_sta1_classes_may_be_repeated_in_any_order_but_not_changed():
+    """STA-1 Later calls may pass the same classes again."""
+    X, y = blobs(30)
+    est = make("clf").partial_fit(X, y, classes=[2, 0, 1])
+    est.partial_fit(X, y, classes=[1, 2, 0])
+    with pytest.raises(ValueError, match="classes"):
+        est.partial_fit(X, y, classes=[0, 1, 2, 3])
+    with pytest.raises(ValueError):
+        est.partial_fit(X, y.astype(str))
+
+
+@pytest.mark.parametrize("kind", ["reg", "ae"])
+def test_sta3_rows_one_by_one_with_warm_start(kind):
+    """STA-3 The same without classes."""
+    X, y = waves(40)
+    est = make(kind, warm_start=True)
+    for i in range(40):
+        learn(est, X[i : i + 1], y[i : i + 1], "partial_fit")
+    assert finite(est.predict(X)) and est.t_ == 40
+
+
+@each
+@pytest.mark.parametrize("batch_size", ["auto", 16])
+def test_sta5_warm_start_of_all_and_in_mini_batches(kind, batch_size):
+    """STA-5 Calls go on where the last one ended; curves and samples seen accumulate."""
+    X, y = small_problem(kind)
+    est = make(kind, warm_start=True, max_iter=4, batch_size=batch_size, **NO_STOP)
+    losses = [learn(est, X, y).loss_ for _ in range(3)]
+    assert losses[2] < losses[1] < losses[0]
+    assert est.n_iter_ == 4 and est.t_ == 3 * 4 * 60
+    assert len(est.loss_curve_) == len(est.time_curve_) == len(est.learning_rate_curve_) == 12
+    assert (np.diff(est.time_curve_) >= 0).all()
+
+
+@each
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_layer_sizes": (3,)},
+        {"activation": "logistic"},
+        {"connectivity": 1},
+    ],
+)
+def test_sta5_warm_start_with_another_network_is_refused(kind, change):
+    """STA-5 Changes of the network that a warm start can't honour are not ignored."""
+    X, y = small_problem(kind)
+    est = learn(make(kind, warm_start=True, max_iter=2), X, y)
+    before = answer(est, X)
+    with pytest.raises(ValueError, match=r"(?i)warm_start|activation|connectivity|hidden_layer"):
+        learn(est.set_params(**change), X, y)
+    np.testing.assert_array_equal(answer(est, X), before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"output": "softmax"}, {"output": "scaled_softmax"}),
+        ({"output": "scaled_softmax"}, {"output": "softmax"}),
+        ({"output": "softmax"}, {"output": "spherical"}),
+        ({"output": "spherical"}, {"output_activation": "tanh"}),
+    ],
+)
+def test_sta5_warm_start_with_another_output(before, after):
+    """STA-5 An output with other parameters or units: taken over, or refused in clear words."""
+    X, y = blobs(60)
+    est = make("clf", warm_start=True, max_iter=2, **before).fit(X, y)
+    try:
+        est.set_params(**after).fit(X, y)
+    except ValueError as err:
+        assert re.search("output|warm_start", str(err))
+    assert proper(est.predict_proba(X))
+
+
+# ------------------------------------------------- stopping, step length
+@pytest.mark.parametrize("kind", ["clf", "ae"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 12])
+def test_sto1_tiny_data_with_early_stopping_elsewhere(kind, n):
+    """STO-1 Classes of one row can't be split; features neither."""
+    X, y = small_problem(kind, max(n, 2))
+    est = make(kind, early_stopping=True, max_iter=20)
+    try:
+        learn(est, X[:n], y[:n])
+    except ValueError as err:
+        assert re.search(r"validation|early_stopping|sampl", str(err), re.I)
+    else:
+        assert finite(answer(est, X)) and finite(est.validation_scores_)
+
+
+def test_sto3_convergence_warning_of_the_autoencoder():
+    """STO-3 The same for the auto-encoder."""
+    X, _ = waves(60)
+    with pytest.warns(ConvergenceWarning, match="3"):
+        make("ae", max_iter=3, **NO_STOP).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        make("ae", max_iter=50, tol=1e9, n_iter_no_change=2).fit(X)
+        make("ae", max_iter=0).fit(X)
+
+
+@each
+def test_sto3_partial_fit_speaks_of_no_convergence(kind):
+    """STO-3 One pass was asked for and made: max_iter ended nothing."""
+    X, y = small_problem(kind)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        est = learn(make(kind), X, y, "partial_fit")
+        learn(est, X, y, "partial_fit")
+
+
+@each
+def test_sto5_every_order_of_calls(kind):
+    """STO-5 fit, partial_fit and warm fits with and without early stopping, in any order."""
+    X, y = small_problem(kind, 80)
+    est = make(kind, max_iter=3, warm_start=True)
+    for early_stopping in (False, True, False, True):
+        learn(est.set_params(early_stopping=early_stopping), X, y)
+        learn(est, X, y, "partial_fit")
+        assert finite(answer(est, X)) and finite(est.loss_curve_)
+
+
+# ---------------------------------------------------- randomness, threads
+@each
+@pytest.mark.parametrize("connectivity", [None, 2, "paper"])
+@pytest.mark.parametrize("metric", ["qd_bp", "qd_mc_fisher"])
+def test_rnd1_nothing_random_uses_the_global_generator(kind, connectivity, metric):
+    """RND-1 Links, Monte-Carlo draws, starts: all from `random_state`."""
+    X, y = small_problem(kind)
+
+    def run(seed):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1]  # noqa: NPY002
+        est = make(kind, connectivity=connectivity, metric=metric, max_iter=2, n_init=2)
+        learn(est, X, y)
+        learn(est, X, y, "partial_fit")
+        np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+        return answer(est, X)
+
+    np.testing.assert_array_equal(run(1), run(2))
+
+
+@each
+def test_rnd3_threads_share_nothing(kind):
+    """RND-3 Fits and predictions at once, in one process, give what they give alone."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    X, y = small_problem(kind)
+    fitted = learn(make(kind, connectivity=2, max_iter=3), X, y)
+    want = answer(fitted, X)
+
+    def work(i):
+        return answer(learn(make(kind, connectivity=2, max_iter=3), X, y) if i % 2 else fitted, X)
+
+    with ThreadPoolExecutor(4) as pool:
+        for got in pool.map(work, range(16)):
+            np.testing.assert_array_equal(got, want)
+
+
+# --------------------------------------------------------- sample weights
+@pytest.mark.parametrize("case", ["ae", "multilabel", "multi-output", "spherical", "poisson"])
+@pytest.mark.parametrize("metric", ["qd_bp", "kron_bp", "fisher", "op", "adagrad"])
+def test_wgt1_weight_equals_repetition_elsewhere(case, metric):
+    """WGT-1 Other targets, outputs and metrics."""
+    X, y = waves(40)
+    w = np.random.default_rng(1).integers(0, 4, size=40)
+    kind, targets, extra = {
+        "ae": ("ae", y, {}),
+        "multilabel": ("clf", np.c_[y > 0, y > 0.5].astype(int), {}),
+        "multi-output": ("reg", np.c_[y, y**2], {}),
+        "spherical": ("clf", (y > 0).astype(int), {"output": "spherical"}),
+        "poisson": ("reg", np.round(np.exp(y)), {"loss": "poisson"}),
+    }[case]
+    kw = dict(max_iter=3, metric=metric, **extra, **NO_STOP)
+    a = learn(make(kind, **kw), X, targets, sample_weight=w)
+    b = learn(make(kind, **kw), np.repeat(X, w, axis=0), np.repeat(targets, w, axis=0))
+    np.testing.assert_allclose(answer(a, X), answer(b, X), rtol=1e-6, atol=1e-8)
+
+
+def test_wgt1_class_weight_is_a_sample_weight():
+    """WGT-1 Class weights multiply sample weights."""
+    X, y = blobs(60)
+    w = np.random.default_rng(0).uniform(0.5, 2, size=60)
+    a = make("clf", class_weight={0: 1, 1: 3, 2: 0.5}, max_iter=5).fit(X, y, w)
+    b = make("clf", max_iter=5).fit(X, y, w * np.array([1, 3, 0.5])[y])
+    np.testing.assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+
+
+@each
+@pytest.mark.parametrize("wrong", [-1.0, 0.0, np.nan, np.inf, "short", "two columns"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "loss", "direction", "metric_matrix"])
+def test_wgt3_bad_weights_are_refused_by_every_method(kind, wrong, method):
+    """WGT-3 All methods that take weights check them."""
+    X, y = small_problem(kind)
+    if wrong == "short":
+        w = np.ones(59)
+    elif wrong == "two columns":
+        w = np.ones((60, 2))
+    else:
+        w = np.r_[wrong, np.zeros(59) if wrong == 0 else np.ones(59)]
+    est = make(kind, max_iter=1)
+    if method not in ("fit", "partial_fit"):
+        learn(est, X, y)
+    arguments = (X,) if kind == "ae" else (X, y)
+    if method == "partial_fit" and kind == "clf":
+        learn(est, X, y)
+    with pytest.raises(ValueError):
+        getattr(est, method)(*arguments, sample_weight=w)
+
+
+def test_wgt3_bad_weights_of_the_score_are_refused():
+    """WGT-3 The auto-encoder's own score says what is wrong as well."""
+    X, _ = waves(20)
+    est = make("ae", max_iter=1).fit(X)
+    with pytest.raises(ValueError):
+        est.score(X, sample_weight=np.zeros(20))
+
+
+def test_wgt3_a_class_of_weight_zero():
+    """WGT-3 Class weights 0: batches and calls without weight are harmless."""
+    X, y = blobs(60, k=2)
+    est = make("clf", class_weight={0: 0.0, 1: 1.0}, batch_size=4, max_iter=5)
+    order = np.argsort(y, kind="stable")
+    est.fit(X[order], y[order])
+    est.partial_fit(X[y == 0], y[y == 0])
+    assert finite(est.loss_curve_) and proper(est.predict_proba(X))
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_wgt3_bad_class_weights_are_refused(weight):
+    """WGT-3 Class weights are weights."""
+    X, y = blobs(60, k=2)
+    with pytest.raises(ValueError, match="weight"):
+        make("clf", class_weight={0: weight, 1: 1.0}, max_iter=5).fit(X, y)
+
+
+def test_wgt3_class_weights_of_classes_that_a_batch_lacks():
+    """WGT-3 A batch without the class that has a weight is a normal batch."""
+    X, y = blobs(60, k=2)
+    est = make("clf", class_weight={1: 5.0}).partial_fit(X, y, classes=[0, 1])
+    est.partial_fit(X[y == 0], y[y == 0])
+    assert proper(est.predict_proba(X))
+
+
+# ------------------------------------------- metric, inversion degeneracies
+@other_metrics
+def test_met1_separable_data_in_the_other_metrics(metric):
+    """MET-1 The metrics that the case left out."""
+    test_met1_separable_data(metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("output", ["bernoulli", "softmax", "spherical", "square"])
+def test_met1_separable_data_in_every_output(metric, output):
+    """MET-1 Every output of every metric."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(-3, 0.5, (20, 2)), rng.normal(3, 0.5, (20, 2))])
+    y = np.repeat([0, 1], 20)
+    est = make("clf", metric=metric, output=output, max_iter=60, **NO_STOP).fit(X, y)
+    assert proper(est.predict_proba(X)) and finite(est.loss_curve_)
+    assert est.score(X, y) == 1.0
+
+
+@other_metrics
+def test_met3_rank_deficient_inputs_in_the_other_metrics(metric):
+    """MET-3 The metrics that the case left out."""
+    if metric in ("euclidean", "adagrad"):
+        pytest.skip("a plain gradient needs more than 100 steps")
+    test_met3_constant_zero_and_duplicated_columns(metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_met3_rank_deficient_autoencoder(metric):
+    """MET-3 Constant and repeated features are targets as well."""
+    X, _ = waves(60, d=2)
+    Z = np.c_[X, np.full(60, 5.0), np.zeros(60), X[:, 0]]
+    est = make("ae", metric=metric, max_iter=40, **NO_STOP).fit(Z)
+    curve = np.asarray(est.loss_curve_)
+    assert finite(curve) and curve[-1] < curve[0] and finite(est.predict(Z))
+
+
+@other_metrics
+def test_met5_equal_rows_in_the_other_metrics(metric):
+    """MET-5 The metrics that the case left out."""
+    test_met5_metric_is_not_the_square_of_the_mean_gradient(metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_met5_equal_rows_of_both_classes(metric):
+    """MET-5 Equal rows, half of each class: probability 1/2 is the optimum."""
+    X, y = np.tile([1.0, -0.5], (40, 1)), np.tile([0, 1], 20)
+    est = make("clf", metric=metric, max_iter=150, **NO_STOP).fit(X, y)
+    assert finite(est.loss_curve_)
+    np.testing.assert_allclose(est.predict_proba(X), 0.5, atol=0.1)
+
+
+@other_metrics
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_met7_batches_of_one_row_in_the_other_metrics(metric, batch_size):
+    """MET-7 The metrics that the case left out."""
+    test_met7_batches_of_one_row(metric, batch_size)
+
+
+@pytest.mark.parametrize("kind", ["reg", "ae"])
+@pytest.mark.parametrize("metric", ["qd_bp", "kron_bp", "bp", "fisher", "op", "qd_mc_fisher"])
+def test_met7_batches_of_one_row_elsewhere(kind, metric):
+    """MET-7 Regression and auto-encoding row by row: the loss falls."""
+    X, y = waves(33)
+    est = make(kind, metric=metric, batch_size=1, max_iter=0)
+    before = learn(est, X, y).loss_
+    after = learn(est.set_params(max_iter=20), X, y).loss_
+    assert finite(answer(est, X)) and after < 0.9 * before
+
+
+# -------------------------------------------------------------- usability
+@each
+@pytest.mark.parametrize("batch_size", ["auto", 20])
+def test_use1_alarm_in_every_mode(kind, batch_size):
+    """USE-1 Ctrl-C at some moment of a long fit, everywhere."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("needs the main thread")
+    X, y = small_problem(kind, 200)
+    est = make(kind, max_iter=10**7, batch_size=batch_size, **NO_STOP)
+
+    def ring(*_):
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.warns(UserWarning, match="interrupted"):
+            learn(est, X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert finite(answer(est, X)) and est.n_iter_ == len(est.loss_curve_) > 0
+
+
+def test_use3_autoencoder_with_chosen_code():
+    """USE-3 A code layer by number: names, width and decoding fit together."""
+    pd = pytest.importorskip("pandas")
+    X, _ = waves(60, d=5)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    est = make("ae", hidden_layer_sizes=(4, 2, 3), code_layer=2, max_iter=3)
+    codes = est.set_output(transform="pandas").fit_transform(frame)
+    assert codes.shape == (60, 3) and len(est.get_feature_names_out()) == 3
+    np.testing.assert_allclose(est.inverse_transform(codes), est.predict(frame))
+    for connectivity in (2, "paper", 0.5):
+        est = make("ae", hidden_layer_sizes=(4, 2, 4), connectivity=connectivity, max_iter=3)
+        np.testing.assert_allclose(est.fit(X).inverse_transform(est.transform(X)), est.predict(X))

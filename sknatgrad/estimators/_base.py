@@ -1,8 +1,10 @@
 """The common estimator: validation, construction and the course of a fit."""
 
 import numbers
+from contextlib import contextmanager
 from typing import ClassVar
 
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
@@ -12,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..metrics import get_metric
-from ..network import Network
+from ..network import Network, Topology
 from ..training import Stopping
 from ..training.objective import chunks
 from ..training.passes import Path
@@ -117,11 +119,8 @@ class BaseRiemannianMLP(BaseEstimator):
             )
             for seed in seeds
         )
-        trainer, state, error = min(results, key=lambda result: result[0].final_loss)
-        self._store(trainer, state, settings, seen=self.t_ if warm else 0)
-        if error is not None:
-            raise error
-        return self
+        best = min(results, key=lambda result: result[0].final_loss)
+        return *best, settings, self.t_ if warm else 0
 
     def _partial_fit(self, data, first):
         rng = check_random_state(self.random_state)
@@ -136,7 +135,22 @@ class BaseRiemannianMLP(BaseEstimator):
                 state.path = Path.starting_at(state.coordinates.inward(self._parameters))
         report = self._report if self.verbose else None
         trainer, error = run(model, settings, data, state, on_pass=report, streaming=True)
-        self._store(trainer, state, settings, seen=0 if first else self.t_)
+        return trainer, state, error, settings, 0 if first else self.t_
+
+    @contextmanager
+    def _unharmed(self):
+        """A fit that fails before it has trained leaves the estimator as it was."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _finish(self, trainer, state, error, settings, seen):
+        """Store what was learned, then say if training ended in an overflow."""
+        self._store(trainer, state, settings, seen)
         if error is not None:
             raise error
         return self
@@ -146,11 +160,25 @@ class BaseRiemannianMLP(BaseEstimator):
         if keep:
             self._check_same_architecture(sizes)
         else:
+            self._architecture = self._architecture_key()
             self.topology_ = build_topology(self.connectivity, sizes, rng)
             self._network = Network.build(self.topology_, self.activation, self._output.activation)
         return Model(self._network, self._output)
 
+    def _architecture_key(self):
+        """What the network depends on besides the layer sizes."""
+        connectivity = self.connectivity
+        if isinstance(connectivity, Topology):
+            connectivity = (connectivity.n_inputs, connectivity.n_units, connectivity.n_parameters)
+        output = self._output.name, self._output.activation
+        return joblib.hash((self.activation, connectivity, output))
+
     def _check_same_architecture(self, sizes):
+        if self._architecture != self._architecture_key():
+            raise ValueError(
+                "activation, connectivity or output have changed since the network was fitted: "
+                "set them back, or fit anew with warm_start=False."
+            )
         layers = self.topology_.layer_sizes
         if layers is not None and tuple(sizes) != layers:
             raise ValueError(

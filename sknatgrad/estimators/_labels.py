@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils import compute_sample_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,21 @@ class Labels:
         if self.n_columns == 1:
             return (number == 1).astype(float)[None]
         return (number == np.arange(len(self.all))[:, None]).astype(float)
+
+    def weights(self, y, class_weight):
+        """Weight of each sample of y by its class; classes not named weigh 1.
+
+        Raises
+        ------
+        ValueError
+            If a weight is negative or not finite.
+        """
+        if class_weight == "balanced":
+            return compute_sample_weight("balanced", y)
+        weights = np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise ValueError("class_weight must hold finite weights that are not negative.")
+        return weights[self.encode(y, discrete=True)]
 
     def probabilities(self, mean):
         """Expected targets (n_samples, n_units) as class probabilities."""

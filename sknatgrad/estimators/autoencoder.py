@@ -227,9 +227,11 @@ class RiemannianAutoEncoder(
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
-        data, _ = self._check_training_data(X, None, sample_weight, reset=True)
-        validation = self._check_validation_data(X_val, X_val, sample_weight_val)
-        return self._fit(data, None, validation)
+        with self._unharmed():
+            data, _ = self._check_training_data(X, None, sample_weight, reset=True)
+            validation = self._check_validation_data(X_val, X_val, sample_weight_val)
+            outcome = self._fit(data, None, validation)
+        return self._finish(*outcome)
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Go on training with one pass over some rows.
@@ -248,8 +250,10 @@ class RiemannianAutoEncoder(
         """
         self._validate_params()
         first = not self.__sklearn_is_fitted__()
-        data, _ = self._check_training_data(X, None, sample_weight, reset=first)
-        return self._partial_fit(data, first)
+        with self._unharmed():
+            data, _ = self._check_training_data(X, None, sample_weight, reset=first)
+            outcome = self._partial_fit(data, first)
+        return self._finish(*outcome)
 
     def _check_training_data(self, X, y, sample_weight, reset):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
@@ -407,7 +411,8 @@ class RiemannianAutoEncoder(
         -------
         float
         """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        scores = self.score_samples(X)
+        return float(np.average(scores, weights=check_weights(sample_weight, scores)))
 
     def loss(self, X, sample_weight=None):
         """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.

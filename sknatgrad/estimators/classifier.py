@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -142,7 +142,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
 
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
-        "class_weight": [dict, str, None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
     def __init__(
@@ -227,8 +227,11 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
-        data, y = self._check_training_data(X, y, sample_weight, reset=True)
-        return self._fit(data, y, self._check_validation_data(X_val, y_val, sample_weight_val))
+        with self._unharmed():
+            data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
+            outcome = self._fit(data, y, validation)
+        return self._finish(*outcome)
 
     def partial_fit(self, X, y, sample_weight=None, classes=None):
         """Go on training with one pass over some rows.
@@ -249,15 +252,22 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         self : object
         """
         self._validate_params()
-        first = not self.__sklearn_is_fitted__()
-        if first:
-            self._learn_classes(y, classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+        if self.class_weight == "balanced":
             raise ValueError(
-                f"classes={classes!r} differ from those of the first call: {self._labels.all}."
+                "class_weight='balanced' needs all rows at once and can't be used in partial_fit: "
+                "give a dict of weights."
             )
-        data, _ = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
-        return self._partial_fit(data, first)
+        first = not self.__sklearn_is_fitted__()
+        with self._unharmed():
+            if first:
+                self._learn_classes(y, classes)
+            elif classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+                raise ValueError(
+                    f"classes={classes!r} differ from those of the first call: {self._labels.all}."
+                )
+            data, _ = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
+            outcome = self._partial_fit(data, first)
+        return self._finish(*outcome)
 
     def _learn_classes(self, y, classes):
         if type_of_target(y).startswith("multilabel"):
@@ -289,7 +299,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
         if self.class_weight is not None and self._labels.single:
-            factor = compute_sample_weight(self.class_weight, y)
+            factor = self._labels.weights(y, self.class_weight)
             weight = factor if weight is None else weight * factor
         target = self._labels.encode(y, self._output.discrete)
         return Data(canonical(X), target, weight), y
@@ -391,7 +401,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             with np.errstate(divide="ignore"):
                 return np.log(self._proba(v)).astype(X.dtype, copy=False)
         log_proba, log_complement = log_proba
-        if self._labels.single and len(log_proba) == 1:
+        if self._labels.single and len(self._labels.all) == 2 and len(log_proba) == 1:
             log_proba = np.vstack([log_complement, log_proba])
         log_proba = log_proba.T.astype(X.dtype, copy=False)
         if X.dtype == np.float64:

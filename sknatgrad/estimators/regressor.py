@@ -255,8 +255,11 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
-        data, y = self._check_training_data(X, y, sample_weight, reset=True)
-        return self._fit(data, y, self._check_validation_data(X_val, y_val, sample_weight_val))
+        with self._unharmed():
+            data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
+            outcome = self._fit(data, y, validation)
+        return self._finish(*outcome)
 
     def partial_fit(self, X, y, sample_weight=None):
         """Go on training with one pass over some rows.
@@ -275,8 +278,10 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         """
         self._validate_params()
         first = not self.__sklearn_is_fitted__()
-        data, _ = self._check_training_data(X, y, sample_weight, reset=first)
-        return self._partial_fit(data, first)
+        with self._unharmed():
+            data, _ = self._check_training_data(X, y, sample_weight, reset=first)
+            outcome = self._partial_fit(data, first)
+        return self._finish(*outcome)
 
     def _check_training_data(self, X, y, sample_weight, reset):
         X, y = validate_data(

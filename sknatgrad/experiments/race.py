@@ -1,21 +1,21 @@
-"""Classifiers side by side on the same rows: how fast, how far, how well."""
+"""Estimators side by side on the same rows: how fast, how far, how well."""
 
 import time
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from ..estimators import RiemannianMLPClassifier
-from ..plotting.curves import TrainingCurveDisplay, two_panels
-from .table import number, text_table
+from .unwrapping import even_times, final_estimator
 
 TARGET = 0.01
 # Both libraries say this when Ctrl-C ends a fit early; a race must then end as well.
@@ -25,7 +25,7 @@ _PLAIN_GRADIENT = ("euclidean", "backprop")
 
 @dataclass(frozen=True)
 class Competitor:
-    """A classifier in a race.
+    """A classifier or a regressor in a race.
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ class Competitor:
     estimator : BaseEstimator
         Cloned before it is fitted.
     standardise : bool, default=False
-        Whether it gets its features through `StandardScaler`.
+        Whether it gets its features, and in regression its targets, through
+        `StandardScaler`.
     note : str, default=""
         A word on it for the table.
     """
@@ -53,14 +54,17 @@ class Result:
     name : str
     notes : tuple of str
     losses, times : tuple of float
-        Training loss and seconds since the start of the fit, one entry a pass.
+        Training loss and seconds since the start of the fit, one entry a pass; empty
+        if the method keeps no loss curve.
     times_measured : bool
         False: the time of the fit is divided evenly among the passes.
     seconds : float
         Of the whole fit, by the clock on the wall.
     train_loss, test_loss : float
-        Mean log-loss after training, nats, computed alike for all competitors.
-    test_accuracy : float
+        After training, computed alike for all competitors: the mean log-loss in nats
+        of classifiers, the root mean squared error of regressors.
+    test_score : float
+        Accuracy of classifiers, R^2 of regressors.
     error : str
         Why there is no result; empty if there is one.
     """
@@ -73,7 +77,7 @@ class Result:
     seconds: float = np.nan
     train_loss: float = np.nan
     test_loss: float = np.nan
-    test_accuracy: float = np.nan
+    test_score: float = np.nan
     error: str = ""
 
     @property
@@ -159,17 +163,17 @@ def run_race(competitors, X_train, y_train, X_test, y_test, progress=None):
 
 
 def _run(competitor, X_train, y_train, X_test, y_test):
-    scaler = StandardScaler() if competitor.standardise else "passthrough"
-    model = make_pipeline(scaler, clone(competitor.estimator))
+    model = _model(competitor)
     seconds, exhausted = _timed_fit(model, X_train, y_train)
-    losses = tuple(getattr(model[-1], "loss_curve_", ()))
-    measured = hasattr(model[-1], "time_curve_")
+    losses = _losses(model)
+    final = final_estimator(model)
+    measured = hasattr(final, "time_curve_")
     if measured:
         # What comes before the first pass (checks, scales) counts too.
-        times = np.asarray(model[-1].time_curve_)
+        times = np.asarray(final.time_curve_)
         times = times + max(0.0, seconds - times[-1]) if len(times) else times
     else:
-        times = seconds * np.arange(1, len(losses) + 1) / max(1, len(losses))
+        times = even_times(seconds, len(losses))
     notes = [competitor.note] if competitor.note else []
     if exhausted:
         notes.append("stopped at its max_iter")
@@ -180,10 +184,27 @@ def _run(competitor, X_train, y_train, X_test, y_test):
         times=tuple(map(float, times)),
         times_measured=measured,
         seconds=seconds,
-        train_loss=_log_loss(model, X_train, y_train),
-        test_loss=_log_loss(model, X_test, y_test),
-        test_accuracy=float(model.score(X_test, y_test)),
+        train_loss=_loss(model, X_train, y_train),
+        test_loss=_loss(model, X_test, y_test),
+        test_score=float(model.score(X_test, y_test)),
     )
+
+
+def _model(competitor):
+    model = clone(competitor.estimator)
+    if not competitor.standardise:
+        return model
+    model = make_pipeline(StandardScaler(), model)
+    if is_regressor(model):
+        model = TransformedTargetRegressor(model, transformer=StandardScaler())
+    return model
+
+
+def _losses(model):
+    """The loss curve, in the units of the target as given."""
+    losses = getattr(final_estimator(model), "loss_curve_", ())
+    unit = model.transformer_.var_[0] if isinstance(model, TransformedTargetRegressor) else 1.0
+    return tuple(float(unit * loss) for loss in losses)
 
 
 def _timed_fit(model, X, y):
@@ -206,93 +227,16 @@ def _timed_fit(model, X, y):
     return seconds, exhausted
 
 
+def _loss(model, X, y):
+    if is_regressor(model):
+        return float(root_mean_squared_error(y, model.predict(X)))
+    return _log_loss(model, X, y)
+
+
 def _log_loss(model, X, y):
     """Mean log-loss; from the network itself where it offers that, which clips nothing."""
-    own = getattr(model[-1], "loss", None)
-    if callable(own):
-        return float(own(model[:-1].transform(X), y))
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X), model[-1]
+    if callable(getattr(model, "loss", None)):
+        return float(model.loss(X, y))
     return float(log_loss(y, model.predict_proba(X), labels=model.classes_))
-
-
-def format_table(results, target=TARGET):
-    """The results as text: one aligned table and what its columns mean.
-
-    Parameters
-    ----------
-    results : list of Result
-    target : float, default=0.01
-        Training loss up to which passes and seconds are counted.
-
-    Returns
-    -------
-    str
-    """
-    header = [
-        "method",
-        "passes",
-        "seconds",
-        "training\nlog-loss",
-        "test\nlog-loss",
-        "test\naccuracy",
-        f"passes\nto {target:g}",
-        f"seconds\nto {target:g}",
-        "notes",
-    ]
-    table = text_table(header, [_row(r, target) for r in results], left=(0, len(header) - 1))
-    return f"{table}\n\n{_footnotes(results, target)}"
-
-
-def _row(result, target):
-    passes, seconds = result.reached(target) or (None, np.nan)
-    return [
-        result.name,
-        "-" if result.error else str(result.n_passes),
-        number(result.seconds, 2),
-        number(result.train_loss, 5),
-        number(result.test_loss, 4),
-        number(result.test_accuracy, 4),
-        "-" if passes is None else str(passes),
-        number(seconds, 2),
-        ", ".join(result.notes),
-    ]
-
-
-def _footnotes(results, target):
-    lines = [
-        "Log-losses: nats, over all rows of a set, after training. Seconds: of one fit, on one",
-        f"thread. To {target:g}: until the training curve first gets there. A pass goes once over",
-        "the training rows; trial evaluations of a line search count in the seconds only.",
-    ]
-    even = [result.name for result in results if not result.times_measured]
-    if even:
-        lines += [
-            f"The curve of {', '.join(even)} is scikit-learn's loss_curve_: the mean of the",
-            "mini-batch losses during a pass, penalty included. Its times are the time of the fit",
-            "divided evenly among the passes.",
-        ]
-    return "\n".join(lines)
-
-
-def save_figure(results, path, title="", target=TARGET):
-    """Training curves of a race against passes and against seconds, as an image.
-
-    Parameters
-    ----------
-    results : list of Result
-    path : str or Path
-    title : str, default=""
-    target : float, default=0.01
-        Marked by a thin line.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing.
-    """
-    shown = [result for result in results if result.losses]
-    display = TrainingCurveDisplay(
-        losses=[result.losses for result in shown],
-        names=[result.name for result in shown],
-        times=[result.times for result in shown],
-    )
-    two_panels(display, title, target).savefig(path, dpi=150)

@@ -289,7 +289,7 @@ class Linearization:
         activities[:, 0] = 1.0
         is_input = sources < self.topology.n_inputs
         if is_input.all():
-            activities[:, 1:] = self.inputs.dense(sources.ravel()).reshape(*sources.shape, -1)
+            activities[:, 1:] = self.inputs.dense(sources.ravel()).reshape(activities[:, 1:].shape)
         elif not is_input.any():
             activities[:, 1:] = self.a[sources - self.topology.n_inputs]
         else:

@@ -20,7 +20,9 @@ def weighted_moments(X, sample_weight=None):
         Computed in two passes over a few rows at a time; neither overflows nor makes
         sparse data dense.
     """
-    weight = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, float)
+    if sample_weight is None or not np.any(sample_weight):
+        sample_weight = np.ones(X.shape[0])
+    weight = np.asarray(sample_weight, float)
     moments = _sparse_moments if sparse.issparse(X) else _dense_moments
     return moments(X, weight / weight.sum())
 

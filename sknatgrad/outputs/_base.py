@@ -115,7 +115,8 @@ class Output:
         """Centre and scale of the output pre-activations at the start.
 
         Two arrays of shape (n_outputs,), by which the outputs of an initial network
-        are shifted and scaled to fit the targets (n_outputs, n_samples); or None.
+        are shifted and scaled to fit the targets (n_outputs, n_samples), scale 0 for
+        constant ones; or None.
         """
 
     # Output parameters --------------------------------------------------------

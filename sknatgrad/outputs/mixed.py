@@ -15,7 +15,7 @@ class Mixed(Output):
     Parameters
     ----------
     outputs : list of Output
-        One an output unit; equal objects form a group.
+        One an output unit; units with the same object form a group.
 
     Raises
     ------
@@ -27,14 +27,13 @@ class Mixed(Output):
     link_name = "mixed"
 
     def __init__(self, outputs):
-        names = [output.name for output in outputs]
         for output in outputs:
             if output.discrete:
                 raise ValueError(f"output {output.name!r} reads classes and can't be mixed.")
-        first = {name: output for name, output in zip(names, outputs, strict=True)}
+        distinct = {id(output): output for output in outputs}
         self.groups = [
-            (output, np.flatnonzero([other == name for other in names]))
-            for name, output in sorted(first.items())
+            (output, np.flatnonzero([other is output for other in outputs]))
+            for output in distinct.values()
         ]
         self.activation = SplitActivation(
             tuple((rows, output.activation) for output, rows in self.groups)

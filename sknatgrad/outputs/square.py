@@ -23,8 +23,7 @@ class Square(Output):
     def starting_point(self, target, sample_weight):
         if not self.free_scale:
             return None
-        centre, scale, _ = weighted_moments(target.T, sample_weight)
-        return centre, np.where(scale > 0, scale, 1.0)
+        return weighted_moments(target.T, sample_weight)[:2]
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

@@ -55,7 +55,9 @@ class Coordinates:
         """Parameters for the data as trained on."""
         parameters = parameters.copy()
         if self.outputs is not None:
-            self._rewrite_outputs(parameters, 1 / self.outputs.scale, -self.outputs.centre)
+            bias, owner = self._output_rows()
+            parameters[bias] -= self.outputs.centre
+            parameters[owner] /= self._by_parameter(self.outputs.scale)
         if self.inputs is not None:
             divisor = self.inputs.divisor
             self._rewrite_inputs(parameters, 1 / divisor, -self.inputs.centre / divisor)
@@ -67,18 +69,27 @@ class Coordinates:
         if self.inputs is not None:
             self._rewrite_inputs(parameters, self.inputs.divisor, self.inputs.centre)
         if self.outputs is not None:
-            scale = self.outputs.scale
-            self._rewrite_outputs(parameters, scale, self.outputs.centre / scale)
+            bias, owner = self._output_rows()
+            parameters[owner] *= self._by_parameter(self.outputs.scale)
+            parameters[bias] += self.outputs.centre
         return parameters
 
     def _rewrite_inputs(self, parameters, scale, shift):
         theta = parameters[: self.network.topology.n_parameters]
         theta[:] = rescale_inputs(self.network, theta, scale, shift)
 
-    def _rewrite_outputs(self, parameters, scale, shift):
-        """Output pre-activations ``scale * (v + shift)``."""
+    def _output_rows(self):
+        """Biases of the output units, and all of their parameters."""
         topology = self.network.topology
-        for output, factor, offset in zip(topology.outputs, scale, shift, strict=True):
-            row = topology.row(output)
-            parameters[row.start] += offset
-            parameters[row] *= factor
+        return topology.bias[topology.outputs], np.flatnonzero(self._output_number() >= 0)
+
+    def _output_number(self):
+        """Which output each parameter enters, or -1."""
+        topology = self.network.topology
+        number = np.full(topology.n_units, -1)
+        number[topology.outputs] = np.arange(topology.n_outputs)
+        return number[topology.owner]
+
+    def _by_parameter(self, values):
+        number = self._output_number()
+        return values[number[number >= 0]]

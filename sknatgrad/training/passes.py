@@ -139,6 +139,8 @@ class MiniBatchPass:
             part = self.objective.rows(order[batch])
             if part.total_weight > 0:
                 total += part.total_weight * self._step(part, history)
+        if self.objective.total_weight == 0:
+            return 0.0
         loss = total / self.objective.total_weight
         if self.adapt:
             self.rule.end_pass(loss)

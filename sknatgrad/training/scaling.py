@@ -60,8 +60,10 @@ class InputScale:
         return np.where(self.scale == 0, 1.0, self.scale)
 
     def apply(self, X):
-        """The rows of X in these coordinates, a new array; sparse ones must have centre 0."""
+        """The rows of X in these coordinates, a new array; sparse if centre is 0."""
         if sparse.issparse(X):
+            if self.centre.any():
+                return self.apply(X.toarray())
             return sparse.csr_array(X).multiply(1 / self.divisor).tocsr()
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         for start in range(0, len(X), _CHUNK):

@@ -229,7 +229,7 @@ def run(model, settings, data, state, validation=None, on_pass=None, streaming=F
     objective = _objective(model, settings, data, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
-    stopping = Stopping(1, 0.0, 1) if streaming else settings.stopping
+    stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
     trainer = Trainer(passes, state.history, stopping, validate, on_pass)
     error = None
     try:
@@ -271,7 +271,8 @@ def _training_coordinates(model, settings, standard, data):
     outputs, free = standard.outputs, model.output.free_scale
     if outputs is None or not np.any(free):
         return Coordinates(model.network, inputs)
-    outputs = OutputScale(np.where(free, outputs.centre, 0.0), np.where(free, outputs.scale, 1.0))
+    moving = free & (outputs.scale > 0)
+    outputs = OutputScale(np.where(free, outputs.centre, 0.0), np.where(moving, outputs.scale, 1.0))
     return Coordinates(model.network, inputs, outputs)
 
 
@@ -302,7 +303,9 @@ def _objective(model, settings, data, state):
 def _at_hand(X, coordinates):
     """X in training coordinates, once and for all, if that takes little memory."""
     size = X.data.nbytes if sparse.issparse(X) else X.nbytes
-    if coordinates.inputs is None or size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
+    if coordinates.inputs is None or (sparse.issparse(X) and coordinates.inputs.centre.any()):
+        return X, coordinates
+    if size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
         return X, coordinates
     scaled = coordinates.inputs.apply(X)
     return scaled, Coordinates(coordinates.network, None, coordinates.outputs)

@@ -19,11 +19,14 @@ class Stopping:
         A pass that improves the best value by less than this gains nothing.
     n_iter_no_change : int or float
         Stop after so many passes in a row without gain.
+    warn : bool
+        Warn if `max_iter` passes were not enough.
     """
 
     max_iter: int
     tol: float
     n_iter_no_change: float
+    warn: bool = True
 
 
 class Trainer:
@@ -107,7 +110,7 @@ class Trainer:
             spent = score is None and loss < self.stopping.tol
             if self._stalled(-loss if score is None else score) or spent or asked:
                 return
-        if self.stopping.max_iter:
+        if self.stopping.max_iter and self.stopping.warn:
             warnings.warn(
                 f"Maximum iterations ({self.stopping.max_iter}) reached and the optimization "
                 "hasn't converged yet.",

@@ -19,6 +19,8 @@ class Modulus:
         between different units, hence a full matrix, make sense.
     needs_target : bool
         Whether the true targets enter.
+    vanishes_with_residual : bool
+        Whether c is 0 on samples that are predicted exactly.
     random : bool
         Whether a second evaluation at the same parameters gives other numbers.
     """
@@ -26,6 +28,7 @@ class Modulus:
     name = None
     linear = True
     needs_target = False
+    vanishes_with_residual = False
     random = False
 
     def n_seeds(self, n_outputs):

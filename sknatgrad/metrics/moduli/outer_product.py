@@ -12,6 +12,7 @@ class OuterProduct(Modulus):
 
     name = "op"
     needs_target = True
+    vanishes_with_residual = True
 
     def n_seeds(self, n_outputs):
         return 1

@@ -3,10 +3,13 @@
 import numpy as np
 
 from ._base import Modulus
+from .backpropagated import Backpropagated
+
+_BACKPROPAGATED_SHARE = 1e-3
 
 
 class Safeguarded(Modulus):
-    """Another modulus with softened slopes, plus a share of the outer product.
+    """Another modulus with softened slopes, plus shares that do not vanish with it.
 
     Metrics speak of infinitesimal steps. Where a unit is saturated, or the output is
     certain and wrong, a modulus vanishes faster than the gradient, and finite steps
@@ -17,6 +20,10 @@ class Safeguarded(Modulus):
       saturated hidden unit counts as one that can come back;
     * ``outer_product * (d loss / d v_k)^2`` is added, so that the first-order gain of
       each unit's step stays below ``1 / outer_product`` nats.
+
+    A modulus that itself vanishes with the residuals (the outer product) gets a share
+    of the backpropagated modulus as well: without it, residuals of the size of rounding
+    errors ask for steps of the inverse size.
 
     Intrinsic under affine reparametrization if the other modulus is.
 
@@ -45,4 +52,7 @@ class Safeguarded(Modulus):
         squares = np.square(point.backpropagated)
         squares *= self.outer_product
         squares += values
+        if self.base.vanishes_with_residual:
+            point = point.softened(self.softening)
+            squares += _BACKPROPAGATED_SHARE * Backpropagated().values(point, rng)
         return squares

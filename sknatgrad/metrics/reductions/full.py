@@ -10,6 +10,7 @@ from ._base import Reduction
 LARGEST_MATRIX = 130_000_000
 # A gradient is in the span of the rows up to rounding errors of this size.
 _SPAN_TOLERANCE = 1e-9
+_HARD_RATIO, _LARGEST_RESCUE = 1e9, 4000
 
 
 class Full(Reduction):
@@ -50,6 +51,8 @@ class Full(Reduction):
         variance = diagonal - safe_divide(border, corner) * border
         variance[(variance <= rounding(diagonal) * diagonal) | ~topology.is_weight] = 0.0
         damping += relative * variance
+        if dual and _hard_in_the_dual(diagonal, damping):
+            return self.factorize(topology, (_gram(matrix),), relative, absolute)
         solve = _solve_dual if dual else _solve_primal
         mean = np.where(topology.is_weight, safe_divide(border, corner), 0.0)
         if damping[topology.bias].any():
@@ -77,6 +80,14 @@ class Full(Reduction):
                 f"matrix of {8 * small * size / 1e9:.1f} GB and about "
                 f"{small**2 * size / 1e12:.1f} Tflop a step. Use its unitwise, kron or qd form."
             )
+
+
+def _hard_in_the_dual(diagonal, damping):
+    """Whether a damping far below the metric would cost the dual its accuracy."""
+    damped = damping > 0
+    if len(diagonal) > _LARGEST_RESCUE or not damped.any():
+        return False
+    return bool((diagonal[damped] > _HARD_RATIO * damping[damped]).any())
 
 
 def _gram(matrix):

@@ -1,0 +1,109 @@
+"""scikit-learn's own checks of estimators, without any excuse."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+
+from sknatgrad import (
+    METRICS,
+    RiemannianAutoEncoder,
+    RiemannianMLPClassifier,
+    RiemannianMLPRegressor,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+# Numbers of checks in scikit-learn 1.9; versions before and after differ by a few.
+N_CHECKS = {
+    RiemannianMLPClassifier: 68,
+    RiemannianMLPRegressor: 61,
+    RiemannianAutoEncoder: 55,
+}
+DEFAULTS = [estimator() for estimator in N_CHECKS]
+
+# One metric of each family. The Monte-Carlo ones are left out: a row of weight 2 draws one target
+# and two copies of it draw two, so weight is repetition in the mean only.
+UNITWISE = ["bp", "unitwise_fisher"]
+QUASI_DIAGONAL = ["qd_bp", "qd_fisher"]
+OTHERS = ["diag_bp", "kron_bp", "adagrad", "euclidean"]
+# These step by about 1 / error near a perfect fit, and a full matrix of 15 rows is singular: two
+# ways of adding up the same weights drift apart, from 1e-16 to more than the 1e-7 that the checks
+# of sample weights allow, within some 20 steps. So few steps are made.
+CHAOTIC = ["unitwise_op", "qd_op", "fisher", "op"]
+
+
+def small(estimator, metric):
+    """An estimator that is quick to fit."""
+    max_iter = 10 if metric in CHAOTIC else 30
+    return estimator(hidden_layer_sizes=(6,), metric=metric, max_iter=max_iter)
+
+
+FAMILIES = [
+    small(estimator, metric)
+    for metric in UNITWISE + QUASI_DIAGONAL + OTHERS + CHAOTIC
+    for estimator in (RiemannianMLPClassifier, RiemannianMLPRegressor)
+]
+
+
+@parametrize_with_checks(DEFAULTS, xfail_strict=True)
+def test_defaults(estimator, check):
+    """The default settings of all estimators pass all checks."""
+    check(estimator)
+
+
+@parametrize_with_checks(FAMILIES, xfail_strict=True)
+def test_families(estimator, check):
+    """So do metrics of every family."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        small(estimator, metric)
+        for metric in METRICS
+        if "mc_" not in metric and metric not in UNITWISE + QUASI_DIAGONAL + OTHERS + CHAOTIC
+        for estimator in N_CHECKS
+    ]
+    + [small(RiemannianAutoEncoder, metric) for metric in UNITWISE + QUASI_DIAGONAL + OTHERS],
+    xfail_strict=True,
+)
+def test_all_metrics(estimator, check):
+    """And the rest of the metrics, and the auto-encoder."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", N_CHECKS, ids=lambda cls: cls.__name__)
+def test_number_of_checks(estimator):
+    """No tag makes scikit-learn pass over checks."""
+    assert len(list(estimator_checks_generator(estimator()))) >= N_CHECKS[estimator] - 2
+
+
+ALL_CHECKS = """
+import json, warnings
+warnings.simplefilter("ignore")
+from sklearn.utils.estimator_checks import check_estimator
+import sknatgrad
+results = [
+    (name, result["check_name"], result["status"])
+    for name in ("RiemannianMLPClassifier", "RiemannianMLPRegressor", "RiemannianAutoEncoder")
+    for result in check_estimator(getattr(sknatgrad, name)(), on_fail=None, on_skip=None)
+]
+print(json.dumps(results))
+"""
+
+
+def test_array_api_dispatch():
+    """With SCIPY_ARRAY_API, which must be set before SciPy is imported, no check is skipped."""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", ALL_CHECKS], env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    results = json.loads(run.stdout.splitlines()[-1])
+    assert [result for result in results if result[2] != "passed"] == []
+    assert len(results) >= sum(N_CHECKS.values()) - 6
