@@ -476,6 +476,25 @@ def test_large_inputs_with_absolute_damping(name, n_samples, size):
     assert_close(scale * (D @ d), scale * G, 1e-8)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("name", metrics("", moduli=["fisher", "op"]))
+def test_large_networks_with_absolute_damping(name, size):
+    """The same with thousands of parameters on a few samples, where there is only the dual."""
+    problem = problem_of("bernoulli", (400, 10, 3), n_samples=6)
+    from_inputs = problem.topology.is_weight & (problem.topology.source < 400)
+    problem.X[:] *= size
+    problem.theta[from_inputs] /= size
+    metric, topology, point = get_metric(name), problem.topology, problem.point()
+    statistics = metric.statistics(point, None)
+    (rows,), _ = statistics
+    G = point.gradient()
+    d = metric.solve(topology, statistics, G, 1e-4, "absolute")
+    assert np.isfinite(d).all() and G @ d > 0
+    if size < 1e8:
+        scale = 1 / np.sqrt((rows**2).sum(axis=0) + 1e-4)
+        assert_close(scale * (rows.T @ (rows @ d) + 1e-4 * d), scale * G, 1e-8)
+
+
 # ---------------------------------------------------------------- what training adds to a metric
 @pytest.mark.parametrize("graph", ["layered", "dag"])
 @pytest.mark.parametrize("name", METRICS)

@@ -301,7 +301,11 @@ def test_layouts_have_the_same_products(links, form):
     activities, values = rng.normal(size=(5, 7)), rng.normal(size=(4, 7))
     W = theta.reshape(4, 6)[:, 1:]
     weights = links.weights(theta)
-    assert_close(kernels.times(weights, form(activities)), W @ activities, 1e-14)
+    product = np.empty((4, 7))
+    kernels.write_product(weights, form(activities), product, fresh=True)
+    assert_close(product, W @ activities, 1e-14)
+    kernels.write_product(weights, form(activities), product, fresh=False)
+    assert_close(product, 2 * W @ activities, 1e-14)
     assert_close(weights.T @ values, W.T @ values, 1e-14)
     sums = np.full(24, np.nan)
     links.edge_sums(values, form(activities), sums)

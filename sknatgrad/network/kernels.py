@@ -35,10 +35,21 @@ def select(activities, rows):
     return activities[rows]
 
 
-def times(weights, activities):
-    """``weights @ activities`` as an ndarray, whichever of the two is sparse."""
+def write_product(weights, activities, out, fresh):
+    """``out = weights @ activities`` if fresh, else ``out += ...``.
+
+    Whichever of the two is sparse; `out` is dense.
+    """
+    if fresh and isinstance(weights, np.ndarray) and isinstance(activities, np.ndarray):
+        np.matmul(weights, activities, out=out)
+        return
     product = weights @ activities
-    return product.toarray() if sparse.issparse(product) else product
+    if sparse.issparse(product):
+        product = product.toarray()
+    if fresh:
+        out[...] = product
+    else:
+        out += product
 
 
 def cross_sums(values, activities):

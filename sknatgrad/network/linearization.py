@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .kernels import select, times
+from .kernels import select, write_product
 
 _GRAM_SIZE = 1 << 22
 
@@ -104,10 +104,13 @@ class Linearization:
             self.topology.levels, self.network.activations, self._matrices, strict=True
         ):
             v = self.v[level.units]
-            v[...] = theta[level.bias, None]
-            for links, weights in matrices:
+            for number, (links, weights) in enumerate(matrices):
                 source = self.inputs.values if links.from_inputs else self.a
-                v += times(weights, select(source, links.rows))
+                write_product(weights, select(source, links.rows), v, fresh=number == 0)
+            if matrices:
+                v += theta[level.bias, None]
+            else:
+                v[...] = theta[level.bias, None]
             activation.fill(v, self.a[level.units], self.r[level.units])
 
     def _normalised(self, sample_weight):
@@ -205,12 +208,15 @@ class Linearization:
             if outputs is not None:
                 values += seed[outputs]
             for links, weights in matrices:
-                if not links.from_inputs:
-                    carried = (matrix_of(weights).T, flat[level.units])
-                    if links.fresh:
-                        flat[links.rows] = carried[0] @ carried[1]
-                    else:
-                        flat[links.rows] += carried[0] @ carried[1]
+                if links.from_inputs:
+                    continue
+                back = matrix_of(weights).T
+                if isinstance(links.rows, slice):
+                    write_product(back, flat[level.units], flat[links.rows], links.fresh)
+                elif links.fresh:
+                    flat[links.rows] = back @ flat[level.units]
+                else:
+                    flat[links.rows] += back @ flat[level.units]
         return pulled
 
     # ------------------------------------------------------------------ means

@@ -17,9 +17,9 @@ from ..network.linearization import Inputs
 from .coordinates import Coordinates
 
 _MEBIBYTE = 1 << 20
-# Shares of scikit-learn's `working_memory`. Chunks of 8 MiB stay in the processor's
+# Shares of scikit-learn's `working_memory`. Chunks of 16 MiB do not leave the processor's
 # caches; forward passes are kept only where they are cheap to keep.
-_CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 8 * _MEBIBYTE, 512
+_CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 16 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
 
 

@@ -8,6 +8,7 @@ written by hand with NumPy.
 
 import argparse
 import time
+from itertools import pairwise
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -29,7 +30,7 @@ from sknatgrad.training.step_rules import Constant
 
 def hand_written(X, y, sizes, rng):
     """One gradient step of a tanh-softmax network, as one would write it by hand."""
-    W = [rng.standard_normal((m, n)) / np.sqrt(m) for m, n in zip(sizes, sizes[1:], strict=False)]
+    W = [rng.standard_normal((m, n)) / np.sqrt(m) for m, n in pairwise(sizes)]
     b = [np.zeros(n) for n in sizes[1:]]
     onehot = np.eye(sizes[-1])[y]
 
@@ -54,7 +55,15 @@ def hand_written(X, y, sizes, rng):
     return step
 
 
-def training_step(name, X, y, network, theta, scale, guarded):
+class TwoTrials(Constant):
+    """What a line search costs as a rule: two forward passes a step."""
+
+    def search(self, objective, start, direction, slope):
+        self._trial(objective, start, direction, self.rate)
+        return super().search(objective, start, direction, slope)
+
+
+def training_step(name, X, y, network, theta, scale, guarded, rule):
     """One step of our own training at a constant, tiny rate."""
     metric = get_metric(name)
     used = safeguarded(metric) if guarded else metric
@@ -67,7 +76,7 @@ def training_step(name, X, y, network, theta, scale, guarded):
         theta,
         descent,
         RunningMetric(used, 0.0),
-        Constant(1e-9),
+        rule(1e-9),
         np.random.RandomState(0),
     )
     history = History()
@@ -93,6 +102,9 @@ def main():
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--metrics", nargs="*")
+    parser.add_argument(
+        "--trials", type=int, choices=(1, 2), default=1, help="forward passes a step"
+    )
     arguments = parser.parse_args()
     X, y = load_digits(return_X_y=True)
     sizes = [64, arguments.hidden, 10]
@@ -100,6 +112,7 @@ def main():
     scale = InputScale.of_data(X)
     theta = initialize(network, np.random.RandomState(0))
     slow = {"fisher", "mc_fisher", "op"}
+    rule = TwoTrials if arguments.trials == 2 else Constant
     names = arguments.metrics or [name for name in METRICS if name not in slow]
     with threadpool_limits(1):
         np.ones((1500, 1500)) @ np.ones((1500, 1500))
@@ -107,7 +120,7 @@ def main():
         for name in ["euclidean", *(n for n in names if n != "euclidean")]:
             for guarded in (False, True):
                 label = f"{name} (safeguarded)" if guarded else name
-                steps[label] = training_step(name, X, y, network, theta, scale, guarded)
+                steps[label] = training_step(name, X, y, network, theta, scale, guarded, rule)
         times = measure(steps, arguments.repeats)
     plain = times["euclidean"]
     print(f"digits, {'-'.join(map(str, sizes))}, {len(X)} rows, one BLAS thread")

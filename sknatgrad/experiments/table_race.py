@@ -1,0 +1,110 @@
+"""The race on a user's own table."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.preprocessing import OneHotEncoder
+
+from ..estimators import RiemannianMLPClassifier, RiemannianMLPRegressor
+from .csv_table import TableError
+from .race import Competitor, plain_gradient_note
+
+METRICS = ("qd_bp", "kron_bp")
+MOST_LEVELS = 100
+MISSING_LEVEL = "(missing)"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Encoded rows.
+
+    Attributes
+    ----------
+    X_train, X_test : ndarray of shape (n_rows, n_inputs)
+    y_train, y_test : ndarray of shape (n_rows,)
+    report : tuple of str
+        Lines that say how the columns were encoded.
+    """
+
+    X_train: np.ndarray
+    X_test: np.ndarray
+    y_train: np.ndarray
+    y_test: np.ndarray
+    report: tuple
+
+    def __iter__(self):
+        """The four arrays, in the order of `run_race`."""
+        return iter((self.X_train, self.y_train, self.X_test, self.y_test))
+
+
+def split_and_encode(dataset, test_size=0.25, random_state=0):
+    """Training and test rows; what encodes them is learnt from the training rows.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    test_size : float, default=0.25
+        Share of the test rows; stratified in classification.
+    random_state : int, default=0
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    TableError
+        If the rows can't be parted so.
+    """
+    classification = dataset.task == "classification"
+    target = dataset.target.astype(str if classification else float)
+    try:
+        train, test = train_test_split(
+            np.arange(len(target)),
+            test_size=test_size,
+            random_state=random_state,
+            stratify=target if classification else None,
+        )
+    except ValueError as problem:
+        raise TableError(f"can't set test rows apart: {problem}") from problem
+    _check_parts(target[train], target[test], classification)
+    X_train, X_test, report = _encode(dataset, train, test)
+    return Split(X_train, X_test, target[train], target[test], report)
+
+
+def _check_parts(train, test, classification):
+    if classification:
+        unseen = sorted(set(test) - set(train))
+        if unseen:
+            raise TableError(
+                f"class {unseen[0]!r} has no training row: choose a smaller --test-size."
+            )
+    elif len(test) < 2:
+        raise TableError("R^2 needs two test rows or more: choose a larger --test-size.")
+    if len(set(train)) == 1:
+        raise TableError("all training rows have the same target: choose another --seed.")
+
+
+def _encode(dataset, train, test):
+    """Inputs of the two parts, and lines on how many they are."""
+    parts, lines = [], []
+    if dataset.number_names:
+        imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        parts.append(_fit_transform(imputer, dataset.numbers, train, test))
+        lines.append(_counted(len(dataset.number_names), "column of numbers", "columns of numbers"))
+    if dataset.category_names:
+        levels = np.where(np.equal(dataset.categories, None), MISSING_LEVEL, dataset.categories)
+        encoder = OneHotEncoder(
+            handle_unknown="ignore", max_categories=MOST_LEVELS + 1, sparse_output=False
+        )
+        parts.append(_fit_transform(encoder, levels, train, test))
+        counts = [len(found) for found in encoder.categories_]
+        lines.append(_on_levels(dataset.category_names, counts))
+    X_train, X_test = (np.hstack(arrays) for arrays in zip(*parts, strict=True))
+    line = f"Features: {' and '.join(lines)}; {X_train.shape[1]} inputs."
+    return X_train, X_test, (line, *_on_rare_levels(dataset.category_names, counts_of(parts)))

@@ -1,0 +1,1049 @@
+"""The classifier: labels, outputs, inspection, connectivity, invariance, reproducibility."""
+
+import io
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+import reference as ref
+import scipy.sparse as sp
+from engine import assert_close, damped, parameter_order, parts_of
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+CLASS_OUTPUTS = [name for name in OUTPUTS if name != "poisson"]
+DISCRETE = [name for name in CLASS_OUTPUTS if OUTPUTS[name].discrete]
+NO_STOP = {"tol": 0.0, "n_iter_no_change": 10_000}
+
+
+def make(hidden_layer_sizes=(6,), **parameters):
+    """A small classifier."""
+    defaults = {"max_iter": 60, "random_state": 0}
+    return RiemannianMLPClassifier(hidden_layer_sizes, **{**defaults, **parameters})
+
+
+def clouds(n_classes=3, n_samples=90, seed=0):
+    """Well separated classes in the plane."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_samples) % n_classes)
+    angle = 2 * np.pi * y / n_classes
+    centres = 4 * np.column_stack([np.cos(angle), np.sin(angle)])
+    return centres + rng.normal(scale=0.5, size=(n_samples, 2)), y
+
+
+def three_labels(n_samples=90):
+    """A multilabel problem."""
+    X = np.random.default_rng(0).normal(size=(n_samples, 3))
+    return X, (X > [[-0.7, 0.0, 0.7]]).astype(int)
+
+
+def same_parameters(a, b):
+    """Whether two estimators have the same bits."""
+    return all(
+        np.array_equal(np.asarray(p), np.asarray(q))
+        for p, q in zip(a.coefs_ + a.intercepts_, b.coefs_ + b.intercepts_, strict=True)
+    )
+
+
+def equal_curves(*estimators):
+    """Whether losses agree to the last bit."""
+    return len({tuple(est.loss_curve_) for est in estimators}) == 1
+
+
+# ------------------------------------------------------------------- learning and probabilities
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("output", CLASS_OUTPUTS)
+@pytest.mark.parametrize("batch_size", ["auto", 15])
+def test_every_output_learns(output, n_classes, batch_size):
+    """Every output separates easy classes; probabilities are a distribution."""
+    X, y = clouds(n_classes)
+    clf = make(output=output, batch_size=batch_size).fit(X, y)
+    assert clf.score(X, y) > 0.95
+    proba = clf.predict_proba(X)
+    assert proba.shape == (90, n_classes) and (proba >= 0).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_array_equal(clf.classes_[proba.argmax(axis=1)], clf.predict(X))
+
+
+@pytest.mark.parametrize("output", ["bernoulli", "square"])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.lil_matrix])
+def test_multilabel(output, container):
+    """Dense and sparse indicators; probabilities of the labels are independent."""
+    X, Y = three_labels()
+    clf = make(output=output).fit(X, container(Y))
+    assert np.mean(clf.predict(X) == Y) > 0.95
+    assert clf.predict_proba(X).shape == clf.decision_function(X).shape == Y.shape
+    assert clf.loss(X, container(Y)) == pytest.approx(clf.loss(X, Y))
+
+
+@pytest.mark.parametrize("output", DISCRETE)
+def test_outputs_over_classes_refuse_multilabel_targets(output):
+    """One class a sample is what they read."""
+    with pytest.raises(ValueError, match="multilabel"):
+        make(output=output).fit(*three_labels())
+
+
+@pytest.mark.parametrize(
+    ("output", "allowed"),
+    [
+        ("bernoulli", ["logistic", "tanh", "scaled_tanh"]),
+        ("spherical", ["logistic", "tanh", "relu"]),
+        ("square", ["identity", "logistic", "tanh"]),
+    ],
+)
+def test_output_activations(output, allowed):
+    """Outputs that allow several activations learn with each."""
+    X, y = clouds()
+    for activation in allowed:
+        assert make(output=output, output_activation=activation).fit(X, y).score(X, y) > 0.95
+
+
+LABELS = {
+    "bool": lambda y: y > 0,
+    "int": lambda y: 10 * y - 5,
+    "uint8": lambda y: y.astype(np.uint8),
+    "float": lambda y: y.astype(float),
+    "str": lambda y: np.array(["b", "a", "longer"])[y],
+    "object": lambda y: np.array(["b", "a", "longer"], dtype=object)[y],
+    "list": lambda y: y.tolist(),
+    "column": lambda y: y,
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("output", ["auto", "square"])
+def test_labels_of_every_kind(kind, output):
+    """`classes_` are the sorted labels, predictions are labels of the same dtype."""
+    X, y = clouds()
+    y = LABELS[kind](y)
+    clf = make(output=output).fit(X, y)
+    np.testing.assert_array_equal(clf.classes_, np.unique(y))
+    assert clf.predict(X).dtype == clf.classes_.dtype == np.asarray(y).dtype
+    assert clf.score(X, y) > 0.95
+    online = make(output=output).partial_fit(X, y, classes=np.unique(y)[::-1])
+    np.testing.assert_array_equal(online.classes_, clf.classes_)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "string", "category", "Float64"])
+def test_nullable_pandas_labels(dtype):
+    """Labels of pandas' extension types, in fit, partial_fit and loss."""
+    pd = pytest.importorskip("pandas")
+    X, y = clouds(2)
+    labels = pd.Series(y).astype(str if dtype in ("string", "category") else int).astype(dtype)
+    clf = make().fit(X, labels)
+    assert clf.score(X, labels) > 0.95
+    assert clf.loss(X, labels) == pytest.approx(make().fit(X, y).loss(X, y))
+    clf.partial_fit(X[:5], labels[:5], classes=labels.unique())
+
+
+@pytest.mark.parametrize("y", [np.linspace(0, 1, 90), np.full((90, 2, 2), 1), np.full((90, 2), 0.5)])
+def test_targets_that_are_no_classes_are_refused(y):
+    """Continuous targets, or of too many dimensions."""
+    with pytest.raises(ValueError):
+        make().fit(clouds()[0], y)
+
+
+@pytest.mark.parametrize("output", ["softmax", "bernoulli", "spherical", "scaled_softmax"])
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_log_probabilities_are_finite_at_extreme_logits(output, n_classes, dtype):
+    """log-probabilities neither overflow nor saturate, and are those of the probabilities."""
+    X, y = clouds(n_classes)
+    X = X.astype(dtype)
+    clf = make((), output=output, max_iter=3).fit(X, y)
+    for factor in (1.0, 1e4):
+        clf.set_coefs([factor * c for c in clf.coefs_], [factor * b for b in clf.intercepts_])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            log_proba, proba = clf.predict_log_proba(X), clf.predict_proba(X)
+        assert log_proba.shape == proba.shape == (90, n_classes)
+        assert np.isfinite(log_proba).all() and (log_proba <= 0).all()
+        assert log_proba.dtype == proba.dtype == dtype
+        np.testing.assert_allclose(np.exp(log_proba), proba, rtol=1e-3, atol=1e-6)
+    if n_classes > 1:
+        assert log_proba.min() < -100
+
+
+def test_log_probabilities_of_multilabel_targets():
+    """The same for several labels, where columns stand for themselves."""
+    X, Y = three_labels()
+    clf = make((), max_iter=3).fit(X, Y)
+    clf.set_coefs([1e4 * c for c in clf.coefs_], clf.intercepts_)
+    log_proba = clf.predict_log_proba(X)
+    assert np.isfinite(log_proba).all() and log_proba.min() < -100
+
+
+@pytest.mark.parametrize("output", CLASS_OUTPUTS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("far", [False, True])
+def test_decision_function(output, n_classes, far):
+    """Its shape is scikit-learn's; its sign, or the largest, is what `predict` says."""
+    X, y = clouds(n_classes)
+    clf = make(output=output, max_iter=5).fit(X, y)
+    if far:
+        X = np.random.default_rng(0).normal(scale=20, size=(200, 2))
+    values, proba = clf.decision_function(X), clf.predict_proba(X)
+    if n_classes == 2:
+        assert values.shape == (len(X),)
+        np.testing.assert_array_equal(clf.classes_[(values > 0).astype(int)], clf.predict(X))
+        assert (np.diff(proba[np.argsort(values), 1]) >= 0).all()
+    else:
+        assert values.shape == (len(X), 3)
+        np.testing.assert_array_equal(clf.classes_[values.argmax(axis=1)], clf.predict(X))
+
+
+@pytest.mark.parametrize("output", ["bernoulli", "square"])
+@pytest.mark.parametrize("activation", ["auto", "tanh"])
+def test_decision_function_of_multilabel_targets(output, activation):
+    """Positive where the label is predicted."""
+    X, Y = three_labels()
+    clf = make(output=output, output_activation=activation, max_iter=5).fit(X, Y)
+    np.testing.assert_array_equal(clf.decision_function(X) > 0, clf.predict(X) == 1)
+
+
+def test_loss_is_the_log_loss():
+    """`loss` is scikit-learn's log loss, weighted or not; the history ends with it."""
+    X, y = clouds()
+    w = np.random.default_rng(0).uniform(0.5, 2, size=len(y))
+    clf = make(max_iter=5).fit(X, y, sample_weight=w)
+    proba = clf.predict_proba(X)
+    assert clf.loss(X, y) == pytest.approx(log_loss(y, proba))
+    assert clf.loss(X, y, w) == pytest.approx(log_loss(y, proba, sample_weight=w))
+    assert clf.loss_ == pytest.approx(clf.loss(X, y, w))
+    assert clf.loss_ == clf.loss_curve_[-1] and clf.best_loss_ == min(clf.loss_curve_)
+
+
+def test_class_weight():
+    """A class weight moves the decision; "balanced" is what scikit-learn says it is."""
+    X, y = clouds(2)
+    X[:, 0] *= 0.1
+    counts = np.bincount(y[y < 1 + (np.arange(90) < 30)], minlength=2)
+    kept = (y == 0) | (np.arange(90) < 30)
+    balanced = make(max_iter=5, class_weight="balanced").fit(X[kept], y[kept])
+    counts = np.bincount(y[kept])
+    weights = {k: kept.sum() / (2 * counts[k]) for k in (0, 1)}
+    explicit = make(max_iter=5, class_weight=weights).fit(X[kept], y[kept])
+    np.testing.assert_allclose(balanced.predict_proba(X), explicit.predict_proba(X), rtol=1e-8)
+    heavy = make(max_iter=5, class_weight={0: 1, 1: 100}).fit(X, np.roll(y, 40))
+    light = make(max_iter=5, class_weight={0: 100, 1: 1}).fit(X, np.roll(y, 40))
+    assert heavy.predict(X).mean() > 0.9 > 0.1 > light.predict(X).mean()
+
+
+def test_string_class_weight():
+    """Weights by the labels' names."""
+    X, y = clouds()
+    names = np.array(["a", "b", "c"])[y]
+    a = make(max_iter=3, class_weight={"a": 1, "b": 2, "c": 3}).fit(X, names)
+    b = make(max_iter=3, class_weight={0: 1, 1: 2, 2: 3}).fit(X, y)
+    assert same_parameters(a, b)
+
+
+# ------------------------------------------------------------------------ scikit-learn's machinery
+def test_pipeline_and_grid_search():
+    """A grid over names and objects of metrics, and outputs, in a pipeline."""
+    X, y = clouds()
+    grid = {
+        "riemannianmlpclassifier__metric": ["qd_bp", "bp", get_metric("kron_fisher")],
+        "riemannianmlpclassifier__output": ["softmax", "spherical"],
+    }
+    pipeline = make_pipeline(StandardScaler(), make(max_iter=10))
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_score_ > 0.95 and len(search.cv_results_["params"]) == 6
+    clone(search.best_estimator_)
+
+
+def test_metadata_routing():
+    """Sample weights reach the fits and scores of a search."""
+    from sklearn import config_context
+
+    X, y = clouds()
+    with config_context(enable_metadata_routing=True):
+        clf = make(max_iter=3).set_fit_request(sample_weight=True)
+        clf.set_score_request(sample_weight=True)
+        search = GridSearchCV(clf, {"damping": [0.01, 0.1]}, cv=2)
+        search.fit(X, y, sample_weight=np.r_[np.ones(45), np.zeros(45)] + 0.5)
+    assert search.best_score_ > 0.9
+
+
+def test_cross_validated_probabilities():
+    """cross_val_predict on text labels."""
+    X, y = clouds()
+    proba = cross_val_predict(make(max_iter=20), X, y.astype(str), method="predict_proba", cv=3)
+    assert proba.shape == (90, 3) and np.mean(proba.argmax(axis=1) == y) > 0.95
+
+
+def test_clone_is_unfitted_and_equal():
+    """Parameters survive, also objects; the fitted state does not."""
+    X, y = clouds()
+    metric, topology = get_metric("qd_fisher"), Topology.layered([2, 4, 3])
+    clf = make(metric=metric, connectivity=topology, activation=["logistic"]).fit(X, y)
+    copy = clone(clf)
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+    assert same_parameters(copy.fit(X, y), clf)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_pickles(metric):
+    """A fitted estimator comes back with the same bits and goes on as if never stored."""
+    X, y = clouds()
+    clf = make(metric=metric, max_iter=3, batch_size=20).fit(X, y)
+    copy = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
+    for est in (clf, copy):
+        est.partial_fit(X, y)
+    assert same_parameters(clf, copy)
+
+
+@pytest.mark.parametrize("connectivity", [None, 2])
+@pytest.mark.parametrize("batch_size", [1, 7, "auto"])
+def test_pickled_in_the_middle_of_a_stream(connectivity, batch_size):
+    """partial_fit, stored and restored between all calls: the same bits."""
+    X, y = clouds()
+    kw = dict(connectivity=connectivity, batch_size=batch_size, metric="qd_mc_fisher")
+    one, other = make(**kw), make(**kw)
+    for rows in np.array_split(np.arange(90), 6):
+        one.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+        other.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+        other = pickle.loads(pickle.dumps(other))
+    assert same_parameters(one, other) and equal_curves(one, other)
+
+
+def test_joblib_memory_map(tmp_path):
+    """A model loaded as read-only memory maps predicts and goes on learning."""
+    import joblib
+
+    X, y = clouds()
+    for connectivity in (None, 1):
+        clf = make((20,), connectivity=connectivity, max_iter=3).fit(X, y)
+        joblib.dump(clf, tmp_path / "clf")
+        copy = joblib.load(tmp_path / "clf", mmap_mode="r")
+        np.testing.assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
+        copy.partial_fit(X, y)
+
+
+# ------------------------------------------------------------------------------ parameters
+@pytest.mark.parametrize("connectivity", [None, 2, 0.5, "paper"])
+@pytest.mark.parametrize("output", ["softmax", "scaled_softmax"])
+def test_set_coefs_round_trip(connectivity, output):
+    """What `coefs_` says, `set_coefs` puts in: dense, sparse or masked dense."""
+    X, y = clouds()
+    kw = dict(hidden_layer_sizes=(5, 4), connectivity=connectivity, output=output)
+    clf = make(max_iter=3, **kw).fit(X, y)
+    want, coefs = clf.predict_proba(X), clf.coefs_
+    for put in (lambda c: c, lambda c: sp.csr_array(c), lambda c: np.asarray(sp.csr_array(c).todense())):
+        clf.set_coefs([0 * c for c in coefs], clf.intercepts_)
+        assert not np.allclose(clf.predict_proba(X), want)
+        clf.set_coefs([put(c) for c in coefs], clf.intercepts_)
+        np.testing.assert_array_equal(clf.predict_proba(X), want)
+
+
+@pytest.mark.parametrize("n_hidden", [(), (5,), (5, 4)])
+def test_coefs_are_scikit_learns(n_hidden):
+    """Layout, dtype and number; the forward pass by hand."""
+    X, y = clouds()
+    clf = make(n_hidden, max_iter=2).fit(X, y)
+    sizes = [2, *n_hidden, 3]
+    assert [c.shape for c in clf.coefs_] == list(zip(sizes[:-1], sizes[1:], strict=True))
+    assert [b.shape for b in clf.intercepts_] == [(n,) for n in sizes[1:]]
+    assert clf.n_layers_ == len(sizes) and clf.n_outputs_ == 3 and clf.out_activation_ == "softmax"
+    a = X
+    for coef, intercept in zip(clf.coefs_[:-1], clf.intercepts_[:-1], strict=True):
+        a = np.tanh(a @ coef + intercept)
+    np.testing.assert_allclose(a @ clf.coefs_[-1] + clf.intercepts_[-1], clf.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c, b: (c[:1], b), "arrays each"),
+        (lambda c, b: ([c[0].T, c[1]], b), r"coefs\[0\].*shape"),
+        (lambda c, b: (c, [b[0], b[1][:2]]), r"intercepts\[1\].*shape"),
+        (lambda c, b: ([np.nan * c[0], c[1]], b), "finite"),
+        (lambda c, b: (c, [b[0], b[1] + np.inf]), "finite"),
+    ],
+)
+def test_set_coefs_checks(change, message):
+    """Wrong shapes and values are refused, and nothing changes."""
+    X, y = clouds()
+    clf = make(max_iter=2).fit(X, y)
+    want = clf.predict_proba(X)
+    with pytest.raises(ValueError, match=message):
+        clf.set_coefs(*change(clf.coefs_, clf.intercepts_))
+    np.testing.assert_array_equal(clf.predict_proba(X), want)
+
+
+def test_set_coefs_knows_the_links():
+    """A weight without a link is refused."""
+    X, y = clouds()
+    clf = make(connectivity=1, max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match="no link"):
+        clf.set_coefs([np.ones(c.shape) for c in clf.coefs_], clf.intercepts_)
+
+
+def test_training_goes_on_from_set_coefs():
+    """partial_fit and warm fits start from the parameters put in."""
+    X, y = clouds()
+    target = make(max_iter=20).fit(X, y)
+    for go_on in ("fit", "partial_fit"):
+        clf = make(max_iter=1, warm_start=True).fit(X, y)
+        clf.set_coefs(target.coefs_, target.intercepts_)
+        getattr(clf, go_on)(X, y)
+        assert clf.loss(X, y) < 1.05 * target.loss(X, y) + 1e-6
+
+
+# -------------------------------------------------------------------------------- directions
+def flat(clf, coefs, intercepts):
+    """Arrays laid out like `coefs_` as one vector, unit by unit, bias first."""
+    parts = []
+    for coef, intercept in zip(coefs, intercepts, strict=True):
+        coef = coef.toarray() if sp.issparse(coef) else coef
+        links = clf.coefs_[len(parts)]
+        present = np.ones(coef.shape, bool) if not sp.issparse(links) else links.toarray() != 0
+        parts.append(
+            np.concatenate(
+                [np.r_[intercept[k], coef[present[:, k], k]] for k in range(coef.shape[1])]
+            )
+        )
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("output", CLASS_OUTPUTS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_euclidean_direction_is_minus_the_gradient(output, n_classes, weighted):
+    """By finite differences of `loss`."""
+    X, y = clouds(n_classes, 20)
+    w = np.random.default_rng(0).uniform(0, 2, size=20) if weighted else None
+    clf = make((3,), output=output, max_iter=1).fit(X, y)
+    coefs, intercepts = clf.coefs_, clf.intercepts_
+    steps = clf.direction(X, y, metric="euclidean", sample_weight=w)
+    for arrays, gradients in ((coefs, steps[0]), (intercepts, steps[1])):
+        for array, gradient in zip(arrays, gradients, strict=True):
+            for place in np.ndindex(array.shape):
+                value, losses = array[place], []
+                for h in (1e-5, -1e-5):
+                    array[place] = value + h
+                    losses.append(clf.set_coefs(coefs, intercepts).loss(X, y, w))
+                array[place] = value
+                slope = (losses[0] - losses[1]) / 2e-5
+                assert gradient[place] == pytest.approx(-slope, rel=1e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("connectivity", [None, 2])
+def test_directions_descend(metric, connectivity):
+    """A small step along the direction of any metric lowers the loss."""
+    X, y = clouds()
+    clf = make(connectivity=connectivity, max_iter=1).fit(X, y)
+    before = clf.loss(X, y)
+    steps = clf.direction(X, y, metric=metric, random_state=0)
+    coefs = [c + 1e-3 * s for c, s in zip(clf.coefs_, steps[0], strict=True)]
+    intercepts = [b + 1e-3 * s for b, s in zip(clf.intercepts_, steps[1], strict=True)]
+    assert clf.set_coefs(coefs, intercepts).loss(X, y) < before
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """A trained net of 2-3-3 units, the same net of the reference, and data."""
+    X, y = clouds(3, 12)
+    w = np.random.default_rng(0).uniform(0.5, 2, size=12)
+    clf = make((3,), max_iter=2).fit(X, y)
+    net = ref.Net(
+        n_inputs=2,
+        parents=((0, 1),) * 3 + ((2, 3, 4),) * 3,
+        activations=("tanh",) * 3 + ("identity",) * 3,
+        affine=None,
+        outputs=(5, 6, 7),
+    )
+    theta = flat(clf, clf.coefs_, clf.intercepts_)
+    np.testing.assert_array_equal(parameter_order(net, clf.topology_), np.arange(len(theta)))
+    return clf, net, theta, X, y, w
+
+
+def reference_matrix(tiny, metric):
+    """The undamped matrix of a metric, before its reduction."""
+    clf, net, theta, X, y, w = tiny
+    modulus = parts_of(metric)[0]
+    if modulus == "op":
+        return ref.op_matrix("softmax", net, theta, X, y, weights=w)
+    function = {"fisher": ref.fisher_by_enumeration, "bp": ref.bp_matrix}[modulus]
+    return function("softmax", net, theta, X, weights=w)
+
+
+REDUCE = {
+    "": lambda net, A: A,
+    "unitwise": ref.unitwise,
+    "qd": ref.quasi_diagonal,
+    "diag": lambda net, A: ref.diagonal(A),
+    "root_diag": lambda net, A: np.sqrt(ref.diagonal(A)),
+    "euclidean": lambda net, A: np.eye(len(A)),
+}
+PLAIN = [m for m in METRICS if parts_of(m)[1] in REDUCE and "mc" not in m]
+
+
+@pytest.mark.parametrize("metric", PLAIN)
+def test_metric_matrix_is_the_references(tiny, metric):
+    """The whole matrix, unit by unit with the bias first; and the block of each unit."""
+    clf, net, _, X, y, w = tiny
+    want = REDUCE[parts_of(metric)[1]](net, reference_matrix(tiny, metric))
+    whole = clf.metric_matrix(X, y, metric=metric, sample_weight=w)
+    assert_close(whole, want, 1e-8)
+    start = 0
+    for layer, (fan_in, n_units) in enumerate([(2, 3), (3, 3)]):
+        for unit in range(n_units):
+            block = clf.metric_matrix(
+                X, y, metric=metric, sample_weight=w, layer=layer, unit=unit
+            )
+            rows = slice(start, start + 1 + fan_in)
+            assert_close(block, want[rows, rows], 1e-8)
+            start += 1 + fan_in
+
+
+@pytest.mark.parametrize("metric", PLAIN)
+@pytest.mark.parametrize(
+    ("mode", "damping"), [("absolute", 0.01), ("relative", 0.1), ("relative", 0.0)]
+)
+def test_direction_solves_with_the_references_matrix(tiny, metric, mode, damping):
+    """``(A + damping) direction = gradient`` for both kinds of damping."""
+    clf, net, theta, X, y, w = tiny
+    if (mode, damping) == ("relative", 0.0) and parts_of(metric)[1] in ("", "unitwise"):
+        pytest.skip("the undamped matrix is singular here")
+    gradient = -ref.gradient("softmax", net, theta, X, y, weights=w)
+    A = reference_matrix(tiny, metric)
+    prefix = parts_of(metric)[1]
+    A = REDUCE["unitwise" if prefix in ("qd", "unitwise") else ""](net, A)
+    if prefix in ("diag", "root_diag"):
+        A = ref.diagonal(A)
+        A = np.sqrt(A) if prefix == "root_diag" else A
+    if prefix == "euclidean":
+        A = np.eye(len(A))
+    amount = {mode: damping}
+    system = damped(clf.topology_, prefix, A, **amount)
+    steps = clf.direction(
+        X, y, metric=metric, damping=damping, damping_mode=mode, sample_weight=w
+    )
+    assert_close(system @ flat(clf, *steps), gradient, 1e-7)
+
+
+def test_direction_defaults_are_the_estimators():
+    """Metric and damping of the estimator, alpha left out."""
+    X, y = clouds()
+    clf = make(max_iter=2, metric="bp", damping=0.3, damping_mode="absolute", alpha=2.0).fit(X, y)
+    given = clf.direction(X, y, metric="bp", damping=0.3, damping_mode="absolute")
+    for a, b in zip(clf.direction(X, y)[0], given[0], strict=True):
+        np.testing.assert_array_equal(a, b)
+    other = clf.direction(X, y, damping_mode="relative")
+    assert not np.allclose(other[0][0], given[0][0])
+
+
+def test_inspection_needs_targets_where_the_metric_does():
+    """The outer-product metrics ask for y; the others do without."""
+    X, y = clouds()
+    clf = make(max_iter=1).fit(X, y)
+    for metric in METRICS:
+        if "op" in metric or metric == "adagrad":
+            with pytest.raises(ValueError, match="y"):
+                clf.metric_matrix(X, metric=metric)
+        elif metric != "euclidean":
+            assert clf.metric_matrix(X, metric=metric).shape == (39, 39)
+
+
+def test_monte_carlo_draws_are_reproducible():
+    """`random_state` of the call decides the draws."""
+    X, y = clouds()
+    clf = make(max_iter=1).fit(X, y)
+    draw = lambda seed: clf.metric_matrix(X, metric="unitwise_mc_fisher", random_state=seed)
+    np.testing.assert_array_equal(draw(1), draw(1))
+    assert not np.allclose(draw(1), draw(2))
+    many = make(max_iter=1, n_mc_samples=2000).fit(X, y)
+    exact = many.metric_matrix(X, metric="unitwise_fisher")
+    assert_close(many.metric_matrix(X, metric="unitwise_mc_fisher"), exact, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layer": 0}, "layer and unit"),
+        ({"unit": 0}, "layer and unit"),
+        ({"layer": 2, "unit": 0}, "layer 2"),
+        ({"layer": 0, "unit": -1}, "unit -1"),
+        ({"metric": "nothing"}, "nothing"),
+    ],
+)
+def test_metric_matrix_says_what_is_wrong(arguments, message):
+    """Bad units and names."""
+    X, y = clouds()
+    clf = make(max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        clf.metric_matrix(X, y, **arguments)
+
+
+# ------------------------------------------------------------------------------ connectivity
+def skip_graph():
+    """Two inputs, two hidden units in a row, three outputs that hear all of them."""
+    adjacency = np.zeros((7, 7))
+    adjacency[:2, 2:] = 1
+    adjacency[2, 3:] = 1
+    adjacency[3, 4:] = 1
+    return Topology.from_sparse(adjacency, n_inputs=2)
+
+
+CONNECTIVITIES = {
+    "links": 1,
+    "density": 0.5,
+    "dense masks": [np.array([[1, 1, 0, 1], [0, 1, 1, 1]]), np.ones((4, 3))],
+    "sparse masks": [sp.coo_array(np.array([[1, 1, 0], [1, 0, 1]])), sp.csr_matrix(np.eye(3))],
+    "paper": "paper",
+    "layered": Topology.layered([2, 5, 3]),
+    "skip connections": skip_graph(),
+}
+
+
+@pytest.mark.parametrize("kind", CONNECTIVITIES)
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "kron_bp", "fisher"])
+def test_connectivity_of_every_kind(kind, metric):
+    """Fits, predicts, goes on, is cloned and pickled with any graph."""
+    X, y = clouds()
+    clf = make((9,), connectivity=CONNECTIVITIES[kind], metric=metric, max_iter=15).fit(X, y)
+    before = clf.loss_
+    clf = pickle.loads(pickle.dumps(clf))
+    assert clf.partial_fit(X, y).loss(X, y) < before + 0.05
+    assert same_parameters(clone(clf).fit(X, y), clone(clf).fit(X, y))
+    steps = clf.direction(X, y)
+    assert [s.shape for s in steps[0]] == [c.shape for c in clf.coefs_]
+    assert clf.metric_matrix(X, y).shape == (clf.topology_.n_parameters,) * 2
+
+
+@pytest.mark.parametrize("connectivity", [1, 0.5, "paper"])
+def test_sparse_layers_have_sparse_coefs(connectivity):
+    """`csr_array` of shape (n_in, n_out), as many entries as links."""
+    X, y = np.random.default_rng(0).normal(size=(60, 20)), np.arange(60) % 3
+    clf = make((10,), connectivity=connectivity, max_iter=1).fit(X, y)
+    coef = clf.coefs_[0]
+    assert isinstance(coef, sp.csr_array) and coef.shape == (20, 10)
+    if connectivity == "paper":
+        assert coef.nnz <= 20 * 5
+    else:
+        assert (np.diff(coef.tocsc().indptr) == (1 if connectivity == 1 else 10)).all()
+
+
+def test_masks_are_kept_through_training():
+    """No weight appears where the mask is 0."""
+    X, y = clouds()
+    masks = [np.array([[1, 1, 0, 1], [0, 1, 1, 1]]), np.array([[1, 0, 1]] * 4)]
+    clf = make(connectivity=masks, max_iter=10).fit(X, y)
+    for mask, coef in zip(masks, clf.coefs_, strict=True):
+        np.testing.assert_array_equal(coef.toarray() != 0, mask != 0)
+
+
+def test_full_masks_are_the_full_network():
+    """Masks of ones start and train like no masks."""
+    X, y = clouds()
+    masked = make((4,), connectivity=[np.ones((2, 4)), np.ones((4, 3))], max_iter=5).fit(X, y)
+    assert same_parameters(masked, make((4,), max_iter=5).fit(X, y))
+
+
+@pytest.mark.parametrize("kind", ["sparse masks", "skip connections", "layered"])
+def test_the_graph_wins_over_hidden_layer_sizes(kind):
+    """With a graph, `hidden_layer_sizes` has no say: in fit, partial_fit and warm fits."""
+    X, y = clouds()
+    clf = RiemannianMLPClassifier(connectivity=CONNECTIVITIES[kind], max_iter=3, warm_start=True)
+    clf.fit(X, y).fit(X, y).partial_fit(X, y)
+    clf = RiemannianMLPClassifier(connectivity=CONNECTIVITIES[kind])
+    clf.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+    assert clf.score(X, y) >= 1 / 3
+
+
+@pytest.mark.parametrize(
+    "connectivity",
+    [
+        0,
+        -1,
+        0.0,
+        1.5,
+        np.nan,
+        True,
+        "all",
+        [],
+        [np.ones((2, 4))],
+        [np.ones((3, 4)), np.ones((4, 3))],
+        [np.ones((2, 4)), np.ones((5, 3))],
+        [np.ones(4), np.ones((4, 3))],
+        Topology.layered([3, 4, 3]),
+        {},
+    ],
+    ids=repr,
+)
+def test_bad_connectivity_is_named(connectivity):
+    """The message says that it is about `connectivity`."""
+    with pytest.raises(ValueError, match=r"(?i)connectivity"):
+        make(connectivity=connectivity, max_iter=1).fit(*clouds())
+
+
+def test_random_links_depend_on_the_seed_alone():
+    """Not on data, rows or the metric."""
+    X, y = clouds()
+    a = make((9,), connectivity=2, max_iter=1).fit(X, y)
+    b = make((9,), connectivity=2, max_iter=1, metric="bp").fit(X[::-1] + 1, y[::-1])
+    c = make((9,), connectivity=2, max_iter=1, random_state=1).fit(X, y)
+    links = [[tuple(level.sources) for level in est.topology_.levels] for est in (a, b, c)]
+    assert links[0] == links[1] != links[2]
+
+
+@pytest.mark.parametrize("activation", ["logistic", "tanh", "scaled_tanh", "relu", "identity"])
+def test_activations(activation):
+    """Each one, for all layers and mixed with others."""
+    X, y = clouds()
+    assert make((6, 6), activation=activation).fit(X, y).score(X, y) > 0.95
+    mixed = make((6, 6), activation=[activation, "tanh"]).fit(X, y)
+    assert mixed.score(X, y) > 0.95
+    if activation != "tanh":
+        assert not equal_curves(mixed, make((6, 6)).fit(X, y))
+
+
+def test_one_activation_for_each_layer():
+    """Not more, not fewer."""
+    with pytest.raises(ValueError, match="activation"):
+        make((6, 6), activation=["tanh"]).fit(*clouds())
+
+
+# ------------------------------------------------------------------------- course of the training
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 10}, {"early_stopping": True}])
+def test_no_passes(parameters):
+    """max_iter=0: an initialised network that predicts, warns not, and can be trained."""
+    X, y = clouds()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = make(max_iter=0, **parameters).fit(X, y)
+    assert clf.n_iter_ == clf.t_ == 0 and clf.loss_curve_ == []
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert clf.loss_ == clf.best_loss_
+    if not parameters:
+        assert clf.loss_ == pytest.approx(clf.loss(X, y))
+    assert clf.partial_fit(X, y).n_iter_ == 1
+
+
+def test_starts_do_not_depend_on_the_rows():
+    """Initial predictions depend on the data's means and scales only."""
+    X, y = clouds()
+    a = make(max_iter=0).fit(X, y)
+    b = make(max_iter=0).fit(np.vstack([X, X]), np.r_[y, y])
+    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "fisher", "euclidean"])
+def test_alpha_shrinks_weights(metric):
+    """More penalty, smaller standardised weights; biases are free; the loss includes it."""
+    X, y = clouds()
+    sizes = []
+    for alpha in (0.0, 1.0, 100.0):
+        clf = make(alpha=alpha, metric=metric, **NO_STOP).fit(X, y)
+        sizes.append(sum(np.sum(c**2) for c in clf.coefs_))
+        assert (clf.loss_ > clf.loss(X, y) + 1e-8) == (alpha > 0)
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+def test_alpha_is_invariant():
+    """The penalty is on standardised weights: units of features don't matter."""
+    X, y = clouds()
+    a = make(alpha=1.0, max_iter=20).fit(X, y)
+    b = make(alpha=1.0, max_iter=20).fit(1e3 * X + 7, y)
+    np.testing.assert_allclose(b.predict_proba(1e3 * X + 7), a.predict_proba(X), atol=1e-6)
+
+
+def test_n_init_keeps_the_best():
+    """Never worse than a single start; the same bits for any number of jobs and backend."""
+    from joblib import parallel_config
+
+    X, y = load_iris(return_X_y=True)
+    fits = [make(n_init=3, max_iter=5, n_jobs=n).fit(X, y) for n in (None, 1, 2)]
+    for backend in ("threading", "loky"):
+        with parallel_config(backend, n_jobs=2):
+            fits.append(make(n_init=3, max_iter=5).fit(X, y))
+    assert equal_curves(*fits) and all(same_parameters(fits[0], fit) for fit in fits)
+    alone = [make(n_init=k, max_iter=5).fit(X, y).loss_ for k in (1, 2, 3)]
+    assert fits[0].loss_ == alone[2] <= alone[1]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_n_init_with_warm_start(n_jobs):
+    """Curves hold the passes of the start that was kept, whatever the number of jobs."""
+    X, y = clouds()
+    clf = make(n_init=2, max_iter=3, warm_start=True, n_jobs=n_jobs, metric="qd_mc_fisher")
+    clf.set_params(**NO_STOP).fit(X, y).fit(X, y)
+    assert len(clf.loss_curve_) == len(clf.time_curve_) == 6
+    assert clf.loss_curve_[-1] == clf.loss_
+
+
+def test_n_init_survives_a_start_that_fails(monkeypatch):
+    """One start that overflows does not spoil the others."""
+    from sknatgrad.estimators import _base
+
+    whole, calls = _base.start_and_run, []
+
+    def failing(*arguments):
+        trainer, state, error = whole(*arguments)
+        calls.append(trainer)
+        if len(calls) == 1:
+            trainer.final_loss, error = np.nan, ValueError("overflow")
+        return trainer, state, error
+
+    monkeypatch.setattr(_base, "start_and_run", failing)
+    X, y = clouds()
+    clf = make(n_init=2, max_iter=5).fit(X, y)
+    assert len(calls) == 2 and clf.score(X, y) > 0.9
+
+
+def test_warm_start_goes_on():
+    """Two fits of k passes reach about what one of 2k does; without it, fits start anew."""
+    X, y = clouds()
+    warm = make(warm_start=True, max_iter=5, **NO_STOP)
+    first = warm.fit(X, y).loss_
+    assert warm.fit(X, y).loss_ < first
+    cold = make(max_iter=5, **NO_STOP)
+    assert cold.fit(X, y).loss_ == cold.fit(X, y).loss_ == first
+
+
+def test_warm_start_refuses_other_classes():
+    """In the words of scikit-learn, leaving the model usable."""
+    X, y = clouds()
+    clf = make(warm_start=True, max_iter=2).fit(X, y)
+    want = clf.predict_proba(X)
+    with pytest.raises(ValueError, match="same classes"):
+        clf.fit(X, y + 1)
+    with pytest.raises(ValueError, match="layers"):
+        clf.set_params(hidden_layer_sizes=(3,)).fit(X, y)
+    np.testing.assert_array_equal(clf.predict_proba(X), want)
+
+
+def test_early_stopping_with_own_validation_set():
+    """The best parameters on X_val are kept, and its scores and losses recorded."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(early_stopping=True, n_iter_no_change=3)
+    clf.fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    scores = clf.validation_scores_
+    assert clf.best_validation_score_ == max(scores) == clf.score(X[1::2], y[1::2])
+    assert len(scores) == len(clf.validation_loss_curve_) == clf.n_iter_
+    best = int(np.argmax(scores))
+    assert clf.validation_loss_curve_[best] == pytest.approx(clf.loss(X[1::2], y[1::2]))
+    assert clf.n_iter_ < clf.max_iter
+
+
+@pytest.mark.parametrize("alpha", [0.0, 10.0])
+def test_validation_loss_is_that_of_the_data(alpha):
+    """`validation_loss_curve_` is `loss` on the held-out rows; the penalty is no part of it."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(early_stopping=True, alpha=alpha, max_iter=5, **NO_STOP)
+    clf.fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    best = int(np.argmax(clf.validation_scores_))
+    assert clf.validation_loss_curve_[best] == pytest.approx(clf.loss(X[1::2], y[1::2]))
+
+
+def test_validation_weights():
+    """Held-out rows of weight 0 have no say."""
+    X, y = load_iris(return_X_y=True)
+    kw = dict(early_stopping=True, max_iter=5, **NO_STOP)
+    a = make(**kw).fit(X, y, X_val=X[::2], y_val=y[::2])
+    noise = np.r_[X[::2], X[::2]], np.r_[y[::2], y[::2][::-1]]
+    w = np.r_[np.ones(75), np.zeros(75)]
+    b = make(**kw).fit(X, y, X_val=noise[0], y_val=noise[1], sample_weight_val=w)
+    np.testing.assert_allclose(a.validation_scores_, b.validation_scores_)
+    np.testing.assert_allclose(a.validation_loss_curve_, b.validation_loss_curve_)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({}, {"X_val": True, "y_val": True}, "early_stopping"),
+        ({"early_stopping": True}, {"X_val": True}, "y_val"),
+        ({"early_stopping": True}, {"y_val": True}, "X_val"),
+        ({}, {"sample_weight_val": True}, "X_val"),
+    ],
+)
+def test_validation_arguments_go_together(parameters, arguments, message):
+    """Half of a validation set, or one without early stopping."""
+    X, y = clouds()
+    data = {"X_val": X, "y_val": y, "sample_weight_val": np.ones(len(y))}
+    with pytest.raises(ValueError, match=message):
+        make(**parameters).fit(X, y, **{name: data[name] for name in arguments})
+
+
+def test_verbose_format(capsys):
+    """The lines that scikit-learn's users grep for."""
+    X, y = clouds()
+    clf = make(verbose=True, early_stopping=True, max_iter=3, **NO_STOP).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    for i, (loss, score) in enumerate(zip(clf.loss_curve_, clf.validation_scores_, strict=True)):
+        assert lines[2 * i] == f"Iteration {i + 1}, loss = {loss:.8f}"
+        assert lines[2 * i + 1] == f"Validation score: {score:f}"
+    make(max_iter=3).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+def test_patience():
+    """Stops after exactly n_iter_no_change passes without gain; inf never does."""
+    X, y = clouds()
+    assert make(tol=1e9, n_iter_no_change=3, early_stopping=True).fit(X, y).n_iter_ == 4
+    assert make(tol=1e9, n_iter_no_change=np.inf, early_stopping=True).fit(X, y).n_iter_ == 60
+    assert make(n_iter_no_change=np.inf, tol=0.0, max_iter=20).fit(X, y).n_iter_ == 20
+
+
+def test_no_callbacks_are_needed():
+    """Estimators carry no callback machinery unless scikit-learn's is asked for."""
+    state = vars(make(max_iter=1).fit(*clouds()))
+    assert not [name for name in state if "callback" in name]
+
+
+# --------------------------------------------------------------------------- reproducibility
+def test_random_state():
+    """Ints and instances of the same state give the same bits; other seeds others."""
+    X, y = clouds()
+    kw = dict(batch_size=7, max_iter=2, early_stopping=True)
+    fits = [
+        make(random_state=seed, **kw).fit(X, y)
+        for seed in (3, 3, np.random.RandomState(3), 4)
+    ]
+    assert equal_curves(*fits[:3]) and not equal_curves(fits[0], fits[3])
+    rng = np.random.RandomState(3)
+    pair = [make(random_state=rng, max_iter=2).fit(X, y) for _ in range(2)]
+    assert not equal_curves(*pair)
+
+
+def containers(X):
+    """X in layouts that hold the same numbers."""
+    readonly = X.copy()
+    readonly.setflags(write=False)
+    raw = io.BytesIO(X.tobytes())
+    return {
+        "readonly": readonly,
+        "fortran": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+        "reversed": X[::-1][::-1],
+        "list": X.tolist(),
+        "buffer": np.frombuffer(raw.getvalue()).reshape(X.shape),
+    }
+
+
+@pytest.mark.parametrize("kind", containers(np.ones((2, 2))))
+@pytest.mark.parametrize("batch_size", ["auto", 16])
+def test_layouts_of_dense_data(kind, batch_size):
+    """Memory layout does not matter, and the input is left alone."""
+    X, y = clouds()
+    data = containers(X)[kind]
+    want = make(batch_size=batch_size, max_iter=5).fit(X, y).predict_proba(X)
+    got = make(batch_size=batch_size, max_iter=5).fit(data, y).predict_proba(data)
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+    np.testing.assert_array_equal(np.asarray(data), X)
+
+
+def test_memory_maps(tmp_path):
+    """Rows on disk, in mini-batches, in both precisions."""
+    X, y = clouds()
+    for dtype in (np.float64, np.float32):
+        file = np.memmap(tmp_path / str(dtype), dtype=dtype, mode="w+", shape=X.shape)
+        file[:] = X
+        file.flush()
+        rows = np.memmap(tmp_path / str(dtype), dtype=dtype, mode="r", shape=X.shape)
+        mapped = make(batch_size=16, max_iter=5).fit(rows, y)
+        assert same_parameters(mapped, make(batch_size=16, max_iter=5).fit(np.array(rows), y))
+
+
+def test_single_precision_is_close_to_double():
+    """float32 data change results by rounding only."""
+    X, y = clouds()
+    double = make(max_iter=5).fit(X, y).predict_proba(X)
+    single = make(max_iter=5).fit(X.astype(np.float32), y).predict_proba(X.astype(np.float32))
+    np.testing.assert_allclose(single, double, atol=1e-4)
+
+
+def awkward_csr(X, kind):
+    """The CSR matrix of X with duplicates, unsorted or 64-bit indices, or explicit zeros."""
+    matrix = sp.csr_array(X)
+    data, indices, indptr = matrix.data, matrix.indices, matrix.indptr
+    if kind == "duplicates":
+        data, indices, indptr = np.repeat(data / 2, 2), np.repeat(indices, 2), 2 * indptr
+    elif kind == "unsorted":
+        order = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(indptr[:-1], indptr[1:], strict=True)])
+        data, indices = data[order], indices[order]
+    elif kind == "int64":
+        indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    elif kind == "zeros":
+        matrix = sp.csr_array(np.where(X == 0, 1.0, X))
+        data, indices, indptr = X.ravel().copy(), matrix.indices, matrix.indptr
+    for array in (data, indices, indptr):
+        array.setflags(write=False)
+    return sp.csr_array((data, indices, indptr), shape=X.shape)
+
+
+@pytest.mark.parametrize("kind", ["plain", "duplicates", "unsorted", "int64", "zeros"])
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "kron_bp", "fisher", "euclidean"])
+@pytest.mark.parametrize("batch_size", ["auto", 16])
+def test_awkward_sparse_matrices(kind, metric, batch_size):
+    """Equal to dense in fit and prediction, read-only arrays untouched."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8)) * (rng.random((60, 8)) < 0.3)
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    matrix = awkward_csr(X, kind)
+    before = [a.copy() for a in (matrix.data, matrix.indices, matrix.indptr)]
+    want = make(metric=metric, batch_size=batch_size, max_iter=3).fit(X, y).predict_proba(X)
+    clf = make(metric=metric, batch_size=batch_size, max_iter=3).fit(matrix, y)
+    np.testing.assert_allclose(clf.predict_proba(matrix), want, atol=1e-6)
+    for old, new in zip(before, (matrix.data, matrix.indices, matrix.indptr), strict=True):
+        np.testing.assert_array_equal(old, new)
+        assert old.dtype == new.dtype
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "fisher"])
+def test_number_of_threads(metric):
+    """BLAS threads change rounding at most."""
+    X, y = load_digits(return_X_y=True)
+    got = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            got.append(make((10,), metric=metric, max_iter=3).fit(X[:300], y[:300]))
+    np.testing.assert_allclose(*(clf.predict_proba(X) for clf in got), rtol=1e-6, atol=1e-12)
+
+
+def test_chunks_of_rows_do_not_matter():
+    """Little working memory, many chunks: the same fit up to rounding."""
+    from sklearn import config_context
+
+    X, y = load_digits(return_X_y=True)
+    want = make((10,), max_iter=3).fit(X, y).predict_proba(X)
+    with config_context(working_memory=1):
+        got = make((10,), max_iter=3).fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+# ------------------------------------------------------------------------------- invariance
+DATA = {"digits": load_digits, "iris": load_iris, "breast_cancer": load_breast_cancer}
+CHANGES = {
+    "scale": lambda X: 1000 * X,
+    "shift": lambda X: X + 1e3,
+    "columns": lambda X: X * np.logspace(-6, 6, X.shape[1]),
+    "negative": lambda X: -X,
+}
+INVARIANT = ["qd_bp", "kron_bp", "bp", "qd_fisher"]
+
+
+def course(metric, X, y, **parameters):
+    """Predictions after each of some passes."""
+    found = []
+    clf = make((10,), metric=metric, max_iter=1, warm_start=True, **parameters)
+    for _ in range(10):
+        found.append(clf.fit(X, y).predict_proba(X))
+    return np.array(found)
