@@ -480,8 +480,8 @@ def test_large_inputs_with_absolute_damping(name, n_samples, size):
 @pytest.mark.parametrize("name", metrics("", moduli=["fisher", "op"]))
 def test_large_networks_with_absolute_damping(name, size):
     """The same with thousands of parameters on a few samples, where there is only the dual."""
-    problem = problem_of("bernoulli", (400, 10, 3), n_samples=6)
-    from_inputs = problem.topology.is_weight & (problem.topology.source < 400)
+    problem = problem_of("bernoulli", (2000, 2, 3), n_samples=6)
+    from_inputs = problem.topology.is_weight & (problem.topology.source < 2000)
     problem.X[:] *= size
     problem.theta[from_inputs] /= size
     metric, topology, point = get_metric(name), problem.topology, problem.point()

@@ -1,21 +1,26 @@
 """Races and repeated runs on real data."""
 
-from .race import (
-    Competitor,
-    Result,
-    format_table,
-    run_race,
-    save_figure,
-    standard_competitors,
-)
+from .csv_table import Table, TableError, read_table
+from .dataset import Dataset, make_dataset
+from .race import Competitor, Result, run_race, standard_competitors
+from .report import format_short_table, format_table, save_figure
 from .table import text_table
+from .table_race import split_and_encode, table_competitors
 
 __all__ = [
     "Competitor",
+    "Dataset",
     "Result",
+    "Table",
+    "TableError",
+    "format_short_table",
     "format_table",
+    "make_dataset",
+    "read_table",
     "run_race",
     "save_figure",
+    "split_and_encode",
     "standard_competitors",
+    "table_competitors",
     "text_table",
 ]

@@ -91,20 +91,88 @@ def _check_parts(train, test, classification):
 
 
 def _encode(dataset, train, test):
-    """Inputs of the two parts, and lines on how many they are."""
-    parts, lines = [], []
+    """Inputs of the two parts, and lines on where they come from."""
+    parts, found, rare = [], [], []
     if dataset.number_names:
         imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
         parts.append(_fit_transform(imputer, dataset.numbers, train, test))
-        lines.append(_counted(len(dataset.number_names), "column of numbers", "columns of numbers"))
+        found.append(_counted(len(dataset.number_names), "column", "columns") + " of numbers")
     if dataset.category_names:
-        levels = np.where(np.equal(dataset.categories, None), MISSING_LEVEL, dataset.categories)
+        missing = np.equal(dataset.categories, None)
         encoder = OneHotEncoder(
             handle_unknown="ignore", max_categories=MOST_LEVELS + 1, sparse_output=False
         )
+        levels = np.where(missing, MISSING_LEVEL, dataset.categories)
         parts.append(_fit_transform(encoder, levels, train, test))
-        counts = [len(found) for found in encoder.categories_]
-        lines.append(_on_levels(dataset.category_names, counts))
+        counts = [len(known) for known in encoder.categories_]
+        found.append(
+            _counted(len(counts), "column", "columns")
+            + f" of categories ({_counted(sum(counts), 'level', 'levels')} in the training rows)"
+        )
+        rare = _on_rare_levels(dataset.category_names, counts)
     X_train, X_test = (np.hstack(arrays) for arrays in zip(*parts, strict=True))
-    line = f"Features: {' and '.join(lines)}; {X_train.shape[1]} inputs."
-    return X_train, X_test, (line, *_on_rare_levels(dataset.category_names, counts_of(parts)))
+    line = f"Features: {', '.join(found)}; {_counted(X_train.shape[1], 'input', 'inputs')}."
+    return X_train, X_test, (line, *rare)
+
+
+def _fit_transform(encoder, rows, train, test):
+    return encoder.fit_transform(rows[train]), encoder.transform(rows[test])
+
+
+def _on_rare_levels(names, counts):
+    return [
+        f"Column {name!r}: the {MOST_LEVELS} most frequent of {count} levels have an input each, "
+        "the others share one."
+        for name, count in zip(names, counts, strict=True)
+        if count > MOST_LEVELS + 1
+    ]
+
+
+def _counted(count, one, many):
+    return f"{count} {one if count == 1 else many}"
+
+
+def table_competitors(task, metrics=None, random_state=0, max_iter=None):
+    """Our estimator in several metrics, and scikit-learn's usual suspects.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    metrics : list of str, optional
+        By default the estimator's own default, and qd_bp and kron_bp.
+    random_state : int, default=0
+    max_iter : int, optional
+        Largest number of passes of the networks; each keeps its own default if this
+        is not given.
+
+    Returns
+    -------
+    list of Competitor
+        scikit-learn's last: the network with Adam and the linear model standardised.
+    """
+    regression = task == "regression"
+    common = {"random_state": random_state}
+    if max_iter is not None:
+        common["max_iter"] = max_iter
+    own = RiemannianMLPRegressor if regression else RiemannianMLPClassifier
+    default = own().metric
+    names = [default, *METRICS] if metrics is None else metrics
+    ours = [
+        Competitor(name, own(metric=name, **common), note=_note(name, default))
+        for name in dict.fromkeys(names)
+    ]
+    adam = (MLPRegressor if regression else MLPClassifier)(**common)
+    linear = Ridge() if regression else LogisticRegression(max_iter=1000)
+    trees = (
+        HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
+    )(random_state=random_state)
+    return [
+        *ours,
+        Competitor("Adam (scikit-learn)", adam, True, "standardised"),
+        Competitor(type(linear).__name__, linear, True, "standardised"),
+        Competitor("HistGradientBoosting", trees),
+    ]
+
+
+def _note(name, default):
+    return "our default" if name == default else plain_gradient_note(name)

@@ -151,8 +151,8 @@ class TrainingCurveDisplay:
         return self.times
 
 
-def two_panels(display, title="", target=None):
-    """A figure of its own: log-loss against passes and against seconds.
+def two_panels(display, title="", target=None, ylabel="training log-loss (nats)"):
+    """A figure of its own: the loss against passes and against seconds.
 
     Parameters
     ----------
@@ -161,6 +161,7 @@ def two_panels(display, title="", target=None):
     title : str, default=""
     target : float, optional
         A loss to mark by a thin line.
+    ylabel : str, default="training log-loss (nats)"
 
     Returns
     -------
@@ -184,7 +185,7 @@ def two_panels(display, title="", target=None):
         ax.spines[["top", "right"]].set_visible(False)
         if target is not None:
             ax.axhline(target, color="0.45", linewidth=0.9, linestyle=(0, (2, 3)), zorder=1)
-    left.set_ylabel("training log-loss (nats)")
+    left.set_ylabel(ylabel)
     right.set_ylabel("")
     figure.legend(handles=display.lines_, loc="outside right center", frameon=False)
     return figure
