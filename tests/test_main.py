@@ -214,7 +214,7 @@ def test_results_are_those_of_the_fitted_models(data, results):
         assert result.n_passes == model[-1].n_iter_
         assert result.train_loss == pytest.approx(log_loss(y, model.predict_proba(X)))
         assert result.test_loss == pytest.approx(log_loss(y_test, model.predict_proba(X_test)))
-        assert result.test_accuracy == model.score(X_test, y_test)
+        assert result.test_score == model.score(X_test, y_test)
 
 
 def test_clocks_start_with_the_fit_and_end_with_it(results):

@@ -1,7 +1,6 @@
 """No reduction: the metric of the whole network at once."""
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ..linalg import pseudo_solve, rounding, safe_divide, scaled_solve
 from ._base import Reduction
@@ -165,27 +164,27 @@ class _DualSystem:
         self.damped = np.flatnonzero(damped)
         self.free = np.flatnonzero(~damped & ~topology.is_weight)
         self.rows, self.damping = rows, damping[self.damped]
-        self.spread = rows[:, self.damped] / self.damping
-        kernel = self.spread @ rows[:, self.damped].T
-        kernel[np.diag_indices_from(kernel)] += 1.0
-        self.factor = cho_factor(kernel)
+        self.root = np.sqrt(self.damping)
+        # Singular values, not the kernel: squares would lose half of the digits.
+        scaled = rows[:, self.damped] / self.root
+        self.left, self.values, self.right = np.linalg.svd(scaled, full_matrices=False)
         self.size = topology.n_parameters
 
     def solve(self, combination):
         """The solution for ``g = U^T combination``."""
         free_rows = self.rows[:, self.free]
-        solved = cho_solve(self.factor, np.column_stack([combination, free_rows]))
+        solved = self._apply(np.column_stack([combination, free_rows]))
         step = np.zeros(self.size)
         step[self.free] = self._free_part(free_rows, solved[:, 1:], free_rows.T @ solved[:, 0])
-        dual = solved[:, 0] - solved[:, 1:] @ step[self.free]
-        step[self.damped] = self.spread.T @ dual
+        rest = self.left.T @ (combination - free_rows @ step[self.free])
+        step[self.damped] = self.right.T @ (self.values / (1 + self.values**2) * rest) / self.root
         return step
 
     def solve_outside(self, rhs):
         """The solution for a g orthogonal to the rows, so that U x is small."""
         free_rows = self.rows[:, self.free]
-        known = np.column_stack([self.spread @ rhs[self.damped], free_rows])
-        solved = cho_solve(self.factor, known)
+        spread = self.rows[:, self.damped] @ (rhs[self.damped] / self.damping)
+        solved = self._apply(np.column_stack([spread, free_rows]))
         step = np.zeros(self.size)
         residual = rhs[self.free] - free_rows.T @ solved[:, 0]
         step[self.free] = self._free_part(free_rows, solved[:, 1:], residual)
@@ -193,6 +192,14 @@ class _DualSystem:
         tension = rhs[self.damped] - self.rows[:, self.damped].T @ dual
         step[self.damped] = tension / self.damping
         return step
+
+    def _apply(self, vectors):
+        """``(1 + K)^-1 vectors``."""
+        inside = self.left.T @ vectors
+        solved = self.left @ (inside / (1 + self.values**2)[:, None])
+        if self.left.shape[0] > self.left.shape[1]:
+            solved += vectors - self.left @ inside
+        return solved
 
     @staticmethod
     def _free_part(free_rows, solved, rhs):

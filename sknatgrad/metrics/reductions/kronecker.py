@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg import CentredFactor
+from ..linalg import CentredFactor, safe_divide
 from ._base import Reduction
 from .unitwise import locate
 
@@ -54,7 +54,7 @@ class Kronecker(Reduction):
 
 def _shared_solver(factor, strength):
     """Solve with ``strength_k * gram``, one factorisation for all units that share it."""
-    scale = np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
+    scale = safe_divide(1.0, strength)
 
     def solve(rhs):
         with np.errstate(over="ignore", invalid="ignore"):
