@@ -1,5 +1,6 @@
 """Neural networks trained by invariant gradients, as scikit-learn estimators."""
 
+from ._version import __version__
 from .estimators import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
 from .metrics import METRICS, Metric, get_metric
 from .network import (
@@ -13,8 +14,6 @@ from .network import (
 )
 from .outputs import OUTPUTS, get_output
 
-__version__ = "0.1.0.dev0"
-
 __all__ = [
     "ACTIVATIONS",
     "METRICS",
@@ -25,6 +24,7 @@ __all__ = [
     "RiemannianMLPClassifier",
     "RiemannianMLPRegressor",
     "Topology",
+    "__version__",
     "convert_sigmoids",
     "get_metric",
     "get_output",

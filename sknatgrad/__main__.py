@@ -1,7 +1,6 @@
 """The command line: ``python -m sknatgrad``."""
 
 import argparse
-import difflib
 import sys
 import textwrap
 from pathlib import Path
@@ -10,15 +9,21 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from . import __version__
-from .experiments.race import format_table, run_race, save_figure, standard_competitors
-from .experiments.table import number
-from .metrics import ALIASES, METRICS
+from .experiments.arguments import character, metric_names, share, whole_number
+from .experiments.csv_table import TableError, read_table
+from .experiments.dataset import TASKS, make_dataset
+from .experiments.progress import ProgressLines
+from .experiments.race import run_race, standard_competitors
+from .experiments.report import format_short_table, format_table, save_figure
+from .experiments.table_race import split_and_encode, table_competitors
+from .metrics import METRICS
 
 PROGRAM = "python -m sknatgrad"
 HIDDEN_UNITS = 100
 DEFAULT_METRICS = "qd_bp,kron_bp,bp,qd_fisher,euclidean"
 INTERRUPTED = 130
 
+TABLE_METRICS = "our default, qd_bp and kron_bp"
 CONTESTANTS = """\
 Methods named after a metric: RiemannianMLPClassifier on the features as they are.
 Adam (scikit-learn): MLPClassifier on standardised features. Everything else is at its default.
@@ -27,7 +32,27 @@ DESCRIPTION = """\
 Race on the handwritten digits that scikit-learn ships: the same small network,
 trained in several metrics on raw pixels, and by scikit-learn's own MLPClassifier
 (Adam, default settings) on standardised ones. Prints one table and draws the
-training curves.
+training curves. The command "race" holds it on a table of your own.
+"""
+TABLE_CONTESTANTS = """\
+Methods named after a metric: our networks on the features as encoded. Adam (scikit-learn) and
+the linear model: on standardised ones. Everything else is at its default.
+"""
+TABLE_DESCRIPTION = """\
+Race on a table of your own: our networks, as they come, against scikit-learn's
+network (Adam), linear model and gradient boosted trees. The file is text with a
+header line, perhaps gzipped. Columns are numbers, or else categories, one input a
+level. Entries that are empty, NA, NaN, null or ? are missing.
+"""
+TABLE_EPILOG = f"""\
+examples:
+  {PROGRAM} race --data wine.csv --target quality
+  {PROGRAM} race --data sales.csv.gz --target price --task regression
+  {PROGRAM} race --data umsatz.csv --target Preis --separator ";" --out results
+
+exit status:
+  0 all went well, 1 a competitor could not be trained or the figure not be saved,
+  2 wrong arguments or a table that can't be learnt from, {INTERRUPTED} interrupted
 """
 EPILOG = f"""\
 metrics:
@@ -39,6 +64,7 @@ examples:
   {PROGRAM}
   {PROGRAM} --metrics qd_bp,diag_bp,adagrad --no-plot
   {PROGRAM} --seed 1 --max-iter 1000 --out results
+  {PROGRAM} race --data FILE.csv --target COLUMN
 
 exit status:
   0 all went well, 1 a competitor could not be trained or the figure not be saved,
@@ -76,79 +102,86 @@ def build_parser():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"sknatgrad {__version__}")
+    add_common_options(parser, DEFAULT_METRICS)
+    parser.set_defaults(run=race_on_digits)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    add_table_race(commands)
+    return parser
+
+
+def add_common_options(parser, metrics, inherit=False):
+    """Options of all races; `inherit` leaves those not given as the main parser has them."""
+
+    def default(value):
+        return argparse.SUPPRESS if inherit else value
+
     parser.add_argument(
         "--metrics",
         type=metric_names,
-        default=DEFAULT_METRICS,
+        default=default(None),
         metavar="LIST",
-        help="metrics to train in, parted by commas (default: %(default)s)",
+        help=f"metrics to train in, parted by commas (default: {metrics})",
     )
     parser.add_argument(
         "--seed",
         type=whole_number(0, 2**32 - 1),
-        default=0,
+        default=default(0),
         metavar="N",
-        help="of the split and of the initial weights (default: %(default)s)",
+        help="of the split and of the initial weights (default: 0)",
     )
     parser.add_argument(
         "--max-iter",
         type=whole_number(1),
+        default=default(None),
         metavar="N",
-        help="largest number of passes over the data, for all methods (default: 200, the "
-        "default of all of them)",
+        help="largest number of passes of the networks (default: 200, the default of all of them)",
     )
     parser.add_argument(
         "--out",
         type=Path,
-        default=Path(),
+        default=default(Path()),
         metavar="FOLDER",
-        help="where sknatgrad-digits.png goes (default: the current folder)",
+        help="where the figure goes (default: the current folder)",
     )
-    parser.add_argument("--no-plot", action="store_true", help="print the table only")
-    parser.set_defaults(run=race_on_digits)
-    return parser
+    parser.add_argument(
+        "--no-plot", action="store_true", default=default(False), help="print the table only"
+    )
 
 
-def metric_names(text):
-    """The metrics of a list with commas, each once."""
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise argparse.ArgumentTypeError("name at least one metric.")
-    known = [*METRICS, *ALIASES]
-    for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"Did you mean {close[0]!r}? " if close else ""
-            raise argparse.ArgumentTypeError(
-                f"unknown metric {name!r}. {hint}Known: {', '.join(known)}."
-            )
-    return names
-
-
-def whole_number(smallest, largest=None):
-    """A parser of integers within bounds."""
-
-    def parse(text):
-        try:
-            value = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number.") from None
-        if value < smallest or (largest is not None and value > largest):
-            bound = f"at least {smallest}" if value < smallest else f"at most {largest}"
-            raise argparse.ArgumentTypeError(f"must be {bound}, got {value}.")
-        return value
-
-    return parse
+def add_table_race(commands):
+    """The command ``race``."""
+    parser = commands.add_parser(
+        "race",
+        help="the race on a table of your own",
+        description=TABLE_DESCRIPTION,
+        epilog=TABLE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", required=True, metavar="FILE", help="CSV, or CSV.gz")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
+    parser.add_argument("--task", choices=TASKS, help="default: guessed from the target")
+    parser.add_argument(
+        "--test-size",
+        type=share,
+        default=0.25,
+        metavar="SHARE",
+        help="of the rows set apart for the test (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--separator",
+        type=character,
+        default=",",
+        metavar="CHARACTER",
+        help='between fields, or "tab" (default: "%(default)s")',
+    )
+    add_common_options(parser, TABLE_METRICS, inherit=True)
+    parser.set_defaults(run=race_on_table)
 
 
 def race_on_digits(arguments):
-    """The race; returns the exit status."""
-    if not arguments.no_plot:
-        try:
-            arguments.out.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            print(f"{PROGRAM}: can't make the folder of --out: {problem}", file=sys.stderr)
-            return 2
+    """The race on digits; returns the exit status."""
+    if not can_write(arguments):
+        return 2
     X, y = load_digits(return_X_y=True)
     split = train_test_split(X, y, stratify=y, random_state=arguments.seed)
     X_train, X_test, y_train, y_test = split
@@ -160,7 +193,10 @@ def race_on_digits(arguments):
         flush=True,
     )
     competitors = standard_competitors(
-        arguments.metrics, (HIDDEN_UNITS,), arguments.seed, arguments.max_iter
+        arguments.metrics or metric_names(DEFAULT_METRICS),
+        (HIDDEN_UNITS,),
+        arguments.seed,
+        arguments.max_iter,
     )
     progress = ProgressLines([competitor.name for competitor in competitors])
     results = run_race(competitors, X_train, y_train, X_test, y_test, progress)
@@ -172,10 +208,65 @@ def race_on_digits(arguments):
     return int(failed)
 
 
-def draw(results, path, title):
+def race_on_table(arguments):
+    """The race on the user's table; returns the exit status."""
+    if not can_write(arguments):
+        return 2
+    try:
+        table = read_table(arguments.data, arguments.separator)
+        dataset = make_dataset(table, arguments.target, arguments.task)
+        split = split_and_encode(dataset, arguments.test_size, arguments.seed)
+    except TableError as problem:
+        print(f"{PROGRAM} race: {problem}", file=sys.stderr)
+        return 2
+    print_table_report(arguments, table, dataset, split)
+    regression = dataset.task == "regression"
+    competitors = table_competitors(
+        dataset.task, arguments.metrics, arguments.seed, arguments.max_iter
+    )
+    names = [competitor.name for competitor in competitors]
+    loss = {"loss_name": "RMSE", "show": "{:.5g}".format} if regression else {}
+    results = run_race(competitors, *split, ProgressLines(names, **loss))
+    print(f"\n{format_short_table(results, regression)}\n", flush=True)
+    failed = any(result.error for result in results)
+    if not arguments.no_plot and any(result.losses for result in results):
+        stem = Path(arguments.data).name.split(".")[0]
+        title = f"Training on {Path(arguments.data).name}"
+        loss = {"target": None, "ylabel": "training loss (half the squared error)"}
+        path = arguments.out / f"sknatgrad-{stem}.png"
+        failed |= not draw(results, path, title, **(loss if regression else {}))
+    return int(failed)
+
+
+def print_table_report(arguments, table, dataset, split):
+    """What was read, and who will race on it."""
+    lines = [
+        f"Table: {arguments.data}, {table.n_rows} rows, {len(table.names)} columns.",
+        *table.notes,
+        *dataset.report,
+        *split.report,
+        f"Rows: {len(split.y_train)} for training, {len(split.y_test)} for the test"
+        f"{', stratified' if dataset.task == 'classification' else ''}; seed {arguments.seed}.",
+    ]
+    text = [textwrap.fill(line, 96, subsequent_indent="  ") for line in lines]
+    print("\n".join(text), TABLE_CONTESTANTS, sep="\n\n", flush=True)
+
+
+def can_write(arguments):
+    """Make the folder of the figure; whether that went well."""
+    if not arguments.no_plot:
+        try:
+            arguments.out.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            print(f"{PROGRAM}: can't make the folder of --out: {problem}", file=sys.stderr)
+            return False
+    return True
+
+
+def draw(results, path, title, **kwargs):
     """Save the figure and say so; whether nothing went wrong."""
     try:
-        save_figure(results, path, title)
+        save_figure(results, path, title, **kwargs)
     except ImportError as missing:
         print(f"No figure. {missing}")
     except OSError as problem:
@@ -184,41 +275,6 @@ def draw(results, path, title):
     else:
         print(f"Training curves: {path.resolve()}")
     return True
-
-
-class ProgressLines:
-    """One line a competitor: rewritten on a terminal, else printed when it is done.
-
-    Parameters
-    ----------
-    names : list of str
-    stream : file, optional
-        Standard output by default.
-    """
-
-    def __init__(self, names, stream=None):
-        self.stream = sys.stdout if stream is None else stream
-        self.width = max(map(len, names))
-
-    def __call__(self, name, result):
-        """Say that a competitor starts, or what came of it."""
-        live = self.stream.isatty()
-        start = f"{name:<{self.width}}  "
-        if result is None and live:
-            self._write(f"{start}training ...\r")
-        elif result is not None:
-            self._write(f"{start}{self._outcome(result)}\n")
-
-    @staticmethod
-    def _outcome(result):
-        if result.error:
-            return f"failed: {result.error}"
-        loss = number(result.train_loss, 5)
-        return f"{result.n_passes:4d} passes, {result.seconds:6.2f} s, training log-loss {loss}"
-
-    def _write(self, text):
-        self.stream.write(text)
-        self.stream.flush()
 
 
 if __name__ == "__main__":

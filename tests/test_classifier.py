@@ -817,7 +817,7 @@ def test_warm_start_refuses_other_classes():
     want = clf.predict_proba(X)
     with pytest.raises(ValueError, match="same classes"):
         clf.fit(X, y + 1)
-    with pytest.raises(ValueError, match="layers"):
+    with pytest.raises(ValueError, match="hidden_layer_sizes"):
         clf.set_params(hidden_layer_sizes=(3,)).fit(X, y)
     np.testing.assert_array_equal(clf.predict_proba(X), want)
 

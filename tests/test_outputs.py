@@ -185,7 +185,7 @@ def test_starting_point(output, weights):
     """Centre and scale of pre-activations, such that the mean output is the mean target."""
     v = random_preactivations(5)
     target = output.sample(v, np.random.RandomState(0))
-    point = output.starting_point(target, weights)
+    point = output.starting_point(target, weights, N_OUTPUTS)
     if point is None:
         return
     centre, scale = point
@@ -195,7 +195,7 @@ def test_starting_point(output, weights):
         mean = np.maximum(mean, 1e-8) if output.name == "poisson" else mean
         np.testing.assert_allclose(output.mean(centre[:, None])[:, 0], mean, rtol=1e-12)
     if np.all(output.free_scale):
-        moved = output.starting_point(-3 * target + 1, weights)
+        moved = output.starting_point(-3 * target + 1, weights, N_OUTPUTS)
         np.testing.assert_allclose(moved[0], -3 * centre + 1, rtol=1e-12)
         np.testing.assert_allclose(moved[1], 3 * scale, rtol=1e-12)
 

@@ -1,6 +1,6 @@
 """From constructor arguments to networks."""
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
@@ -37,34 +37,38 @@ def build_topology(connectivity, sizes, rng):
     sizes : list of int
     rng : RandomState
     """
-    if connectivity is None:
-        return Topology.layered(sizes)
-    if isinstance(connectivity, Topology):
-        return _check_ends(connectivity, sizes)
-    if isinstance(connectivity, str) and connectivity == "paper":
-        n_pairs = len(sizes) - 1
-        sides = ["source" if i < n_pairs // 2 else "target" for i in range(n_pairs)]
-        return Topology.random_links(sizes, _PAPER_LINKS, sides, replace=True, random_state=rng)
-    if isinstance(connectivity, list | tuple):
-        return _check_ends(Topology.from_sparse(connectivity), sizes)
-    if isinstance(connectivity, Integral) and not isinstance(connectivity, bool):
-        return Topology.random_links(sizes, int(connectivity), random_state=rng)
-    if isinstance(connectivity, Real) and 0 < connectivity <= 1:
-        counts = [max(1, round(connectivity * n)) for n in sizes[:-1]]
-        return Topology.random_links(sizes, counts, random_state=rng)
-    raise ValueError(
-        "connectivity must be None, links a unit (int), a density in (0, 1] (float), 'paper', a "
-        f"list of masks (n_in, n_out) or a Topology; got {connectivity!r}."
-    )
-
-
-def _check_ends(topology, sizes):
+    try:
+        topology = _topology(connectivity, sizes, rng)
+    except ValueError as problem:
+        raise ValueError(f"connectivity can't be used: {problem}") from problem
     if topology.n_inputs != sizes[0] or topology.n_outputs != sizes[-1]:
         raise ValueError(
             f"connectivity has {topology.n_inputs} inputs and {topology.n_outputs} outputs; the "
             f"data need {sizes[0]} and {sizes[-1]}."
         )
     return topology
+
+
+def _topology(connectivity, sizes, rng):
+    if connectivity is None:
+        return Topology.layered(sizes)
+    if isinstance(connectivity, Topology):
+        return connectivity
+    if isinstance(connectivity, list | tuple):
+        return Topology.from_sparse(connectivity)
+    if isinstance(connectivity, str) and connectivity == "paper":
+        n_pairs = len(sizes) - 1
+        sides = ["source" if i < n_pairs // 2 else "target" for i in range(n_pairs)]
+        return Topology.random_links(sizes, _PAPER_LINKS, sides, replace=True, random_state=rng)
+    if isinstance(connectivity, Integral) and not isinstance(connectivity, bool):
+        return Topology.random_links(sizes, int(connectivity), random_state=rng)
+    if isinstance(connectivity, float | np.floating) and 0 < connectivity <= 1:
+        counts = [max(1, round(connectivity * n)) for n in sizes[:-1]]
+        return Topology.random_links(sizes, counts, random_state=rng)
+    raise ValueError(
+        "it must be None, links a unit (int), a density in (0, 1] (float), 'paper', a list of "
+        f"masks (n_in, n_out) or a Topology; got {connectivity!r}."
+    )
 
 
 def canonical(X):

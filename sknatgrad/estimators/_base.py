@@ -1,7 +1,9 @@
 """The common estimator: validation, construction and the course of a fit."""
 
 import numbers
+import warnings
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import ClassVar
 
 import joblib
@@ -9,10 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._version import __version__
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import Stopping
@@ -20,11 +23,16 @@ from ..training.objective import chunks
 from ..training.passes import Path
 from ..training.session import Model, Settings, begin, run, start_and_run
 from ._architecture import build_topology, canonical, layer_sizes
+from ._callbacks import CallbackSupportMixin, PassObserver
 
 PREDICTION_ROWS = 4096
 
 
-class BaseRiemannianMLP(BaseEstimator):
+class InconsistentVersionWarning(UserWarning):
+    """An estimator was saved by another version of sknatgrad."""
+
+
+class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
     """Base class of the estimators; see `RiemannianMLPClassifier`."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -61,8 +69,7 @@ class BaseRiemannianMLP(BaseEstimator):
         "validation_fraction": [Interval(numbers.Real, 0, 1, closed="neither")],
         "n_iter_no_change": [
             Interval(numbers.Integral, 1, None, closed="left"),
-            StrOptions({"inf"}),
-            Interval(numbers.Real, np.inf, None, closed="left"),
+            Options(numbers.Real, {np.inf}),
         ],
     }
 
@@ -84,7 +91,6 @@ class BaseRiemannianMLP(BaseEstimator):
 
     # ---------------------------------------------------------------- fitting
     def _settings(self):
-        patience = np.inf if self.n_iter_no_change == "inf" else self.n_iter_no_change
         return Settings(
             metric=get_metric(self.metric, self.n_mc_samples),
             damping=self.damping,
@@ -96,10 +102,10 @@ class BaseRiemannianMLP(BaseEstimator):
             n_init_samples=self.n_init_samples,
             shuffle=self.shuffle,
             alpha=self.alpha,
-            stopping=Stopping(self.max_iter, self.tol, patience),
+            stopping=Stopping(self.max_iter, self.tol, self.n_iter_no_change),
         )
 
-    def _fit(self, data, y, validation):
+    def _fit(self, data, y, validation, observer):
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         model, settings = self._model(data, rng, warm), self._settings()
@@ -113,13 +119,13 @@ class BaseRiemannianMLP(BaseEstimator):
                 settings,
                 data,
                 seed,
-                (self._parameters, self._state.history) if warm else None,
+                (self._parameters, deepcopy(self._state.history)) if warm else None,
                 None if validation is None else (validation, self._validation_score),
-                self._report if self.verbose else None,
+                observer if self.n_init == 1 else PassObserver(self.verbose),
             )
             for seed in seeds
         )
-        best = min(results, key=lambda result: result[0].final_loss)
+        best = min(results, key=lambda result: (result[2] is not None, result[0].final_loss))
         return *best, settings, self.t_ if warm else 0
 
     def _partial_fit(self, data, first):
@@ -133,8 +139,8 @@ class BaseRiemannianMLP(BaseEstimator):
             state.history.resume()
             if not np.array_equal(self._parameters, self._stored):
                 state.path = Path.starting_at(state.coordinates.inward(self._parameters))
-        report = self._report if self.verbose else None
-        trainer, error = run(model, settings, data, state, on_pass=report, streaming=True)
+        observer = PassObserver(self.verbose)
+        trainer, error = run(model, settings, data, state, observer=observer, streaming=True)
         return trainer, state, error, settings, 0 if first else self.t_
 
     @contextmanager
@@ -167,29 +173,22 @@ class BaseRiemannianMLP(BaseEstimator):
 
     def _architecture_key(self):
         """What the network depends on besides the layer sizes."""
-        connectivity = self.connectivity
+        connectivity, hidden = self.connectivity, self.hidden_layer_sizes
         if isinstance(connectivity, Topology):
             connectivity = (connectivity.n_inputs, connectivity.n_units, connectivity.n_parameters)
+        if isinstance(connectivity, list | tuple):
+            hidden = None
         output = self._output.name, self._output.activation
-        return joblib.hash((self.activation, connectivity, output))
+        return joblib.hash((self.activation, connectivity, hidden, output))
 
     def _check_same_architecture(self, sizes):
-        if self._architecture != self._architecture_key():
+        ends = self.topology_.n_inputs, self.topology_.n_outputs
+        if self._architecture != self._architecture_key() or ends != (sizes[0], sizes[-1]):
             raise ValueError(
-                "activation, connectivity or output have changed since the network was fitted: "
-                "set them back, or fit anew with warm_start=False."
+                "hidden_layer_sizes, activation, connectivity, output or the number of outputs "
+                "have changed since the network was fitted: set them back, or fit anew with "
+                "warm_start=False."
             )
-        layers = self.topology_.layer_sizes
-        if layers is not None and tuple(sizes) != layers:
-            raise ValueError(
-                f"The fitted network has layers {layers}; the parameters and data now ask for "
-                f"{tuple(sizes)}. Fit anew with warm_start=False."
-            )
-
-    def _report(self, number, loss, score):
-        print(f"Iteration {number}, loss = {loss:.8f}")
-        if score is not None:
-            print(f"Validation score: {score:f}")
 
     def _store(self, trainer, state, settings, seen):
         history = state.history
@@ -269,6 +268,21 @@ class BaseRiemannianMLP(BaseEstimator):
     def output_coefs_(self):
         """The output's own trained parameters (of "scaled_softmax"), else empty."""
         return self._parameters[self.topology_.n_parameters :].copy()
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "_sknatgrad_version": __version__}
+
+    def __setstate__(self, state):
+        state = dict(state)
+        version = state.pop("_sknatgrad_version", "unknown")
+        if version != __version__:
+            warnings.warn(
+                f"This {type(self).__name__} was saved by sknatgrad {version} and is loaded by "
+                f"{__version__}. Results may differ.",
+                InconsistentVersionWarning,
+                stacklevel=2,
+            )
+        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_parameters")

@@ -14,6 +14,7 @@ from ..training.objective import chunks
 from ..training.session import Data
 from ._architecture import canonical
 from ._base import PREDICTION_ROWS, BaseRiemannianMLP
+from ._callbacks import begin_fit, with_callbacks
 from ._inspection import InspectionMixin
 from ._weights import check_weights
 
@@ -205,6 +206,7 @@ class RiemannianAutoEncoder(
         self.code_layer = code_layer
 
     # ---------------------------------------------------------------- fitting
+    @with_callbacks
     def fit(self, X, y=None, sample_weight=None, X_val=None, sample_weight_val=None):
         """Train the network to reproduce X.
 
@@ -227,16 +229,20 @@ class RiemannianAutoEncoder(
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
+        observer = begin_fit(self, X, None, sample_weight)
         with self._unharmed():
             data, _ = self._check_training_data(X, None, sample_weight, reset=True)
             validation = self._check_validation_data(X_val, X_val, sample_weight_val)
-            outcome = self._fit(data, None, validation)
-        return self._finish(*outcome)
+            outcome = self._fit(data, None, validation, observer)
+        self._finish(*outcome)
+        observer.finish()
+        return self
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Go on training with one pass over some rows.
 
-        Metric, step control and random state are kept between calls.
+        Metric, step control and random state are kept between calls; the curves speak of
+        the last 1000 calls.
 
         Parameters
         ----------

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -13,6 +14,7 @@ from ..outputs import get_output
 from ..training.session import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
+from ._callbacks import begin_fit, with_callbacks
 from ._inspection import SupervisedInspectionMixin
 from ._labels import Labels
 from ._weights import check_weights
@@ -205,6 +207,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         self.class_weight = class_weight
 
     # ---------------------------------------------------------------- fitting
+    @with_callbacks
     def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None):
         """Train the network.
 
@@ -227,16 +230,20 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
+        observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
             data, y = self._check_training_data(X, y, sample_weight, reset=True)
             validation = self._check_validation_data(X_val, y_val, sample_weight_val)
-            outcome = self._fit(data, y, validation)
-        return self._finish(*outcome)
+            outcome = self._fit(data, y, validation, observer)
+        self._finish(*outcome)
+        observer.finish()
+        return self
 
     def partial_fit(self, X, y, sample_weight=None, classes=None):
         """Go on training with one pass over some rows.
 
-        Metric, step control and random state are kept between calls.
+        Metric, step control and random state are kept between calls; the curves speak of
+        the last 1000 calls.
 
         Parameters
         ----------
@@ -396,13 +403,16 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         """
         X = self._check_X(X)
         v = self._output_values(X)
-        log_proba = self._bound_output.log_mean(v)
-        if log_proba is None:
+        logs = self._bound_output.log_mean(v)
+        if logs is None:
             with np.errstate(divide="ignore"):
                 return np.log(self._proba(v)).astype(X.dtype, copy=False)
-        log_proba, log_complement = log_proba
-        if self._labels.single and len(self._labels.all) == 2 and len(log_proba) == 1:
-            log_proba = np.vstack([log_complement, log_proba])
+        log_proba, log_complement = logs
+        if self._labels.single and not self._bound_output.discrete:
+            if len(self._labels.all) == 2:
+                log_proba = np.vstack([log_complement, log_proba])
+            else:
+                log_proba = log_softmax(log_proba, axis=0)
         log_proba = log_proba.T.astype(X.dtype, copy=False)
         if X.dtype == np.float64:
             return log_proba

@@ -11,6 +11,7 @@ from ..outputs import get_output
 from ..training.session import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
+from ._callbacks import begin_fit, with_callbacks
 from ._inspection import SupervisedInspectionMixin
 from ._weights import check_weights
 
@@ -233,6 +234,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         return {**super().get_params(deep), "loss": vars(self)["loss"]}
 
     # ---------------------------------------------------------------- fitting
+    @with_callbacks
     def fit(self, X, y, sample_weight=None, X_val=None, y_val=None, sample_weight_val=None):
         """Train the network.
 
@@ -255,16 +257,20 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
             On bad input, or if training overflows; parameters before that are kept.
         """
         self._validate_params()
+        observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
             data, y = self._check_training_data(X, y, sample_weight, reset=True)
             validation = self._check_validation_data(X_val, y_val, sample_weight_val)
-            outcome = self._fit(data, y, validation)
-        return self._finish(*outcome)
+            outcome = self._fit(data, y, validation, observer)
+        self._finish(*outcome)
+        observer.finish()
+        return self
 
     def partial_fit(self, X, y, sample_weight=None):
         """Go on training with one pass over some rows.
 
-        Metric, step control and random state are kept between calls.
+        Metric, step control and random state are kept between calls; the curves speak of
+        the last 1000 calls.
 
         Parameters
         ----------

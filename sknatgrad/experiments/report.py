@@ -103,8 +103,8 @@ def format_short_table(results, regression=False):
     table = text_table(header, rows, left=(0, len(header) - 1))
     unit = "RMSE: in units of the target" if regression else "Log-loss: nats"
     lines = [
-        f"{unit}. Seconds: of one fit, on one thread, the encoding of the table left out.",
-        "Passes over the training rows, of methods that keep a training curve.",
+        f"{unit}. Seconds: of one fit, on one thread, encoding left out.",
+        "Passes: over the training rows, of the methods that keep a training curve.",
     ]
     return "\n".join([table, "", *lines, *_on_even_times(results)])
 

@@ -163,9 +163,9 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     ]
     adam = (MLPRegressor if regression else MLPClassifier)(**common)
     linear = Ridge() if regression else LogisticRegression(max_iter=1000)
-    trees = (
-        HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-    )(random_state=random_state)
+    trees = (HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier)(
+        random_state=random_state
+    )
     return [
         *ours,
         Competitor("Adam (scikit-learn)", adam, True, "standardised"),

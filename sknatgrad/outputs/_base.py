@@ -111,12 +111,12 @@ class Output:
         None for other outputs.
         """
 
-    def starting_point(self, target, sample_weight):
+    def starting_point(self, target, sample_weight, n_outputs):
         """Centre and scale of the output pre-activations at the start.
 
         Two arrays of shape (n_outputs,), by which the outputs of an initial network
-        are shifted and scaled to fit the targets (n_outputs, n_samples), scale 0 for
-        constant ones; or None.
+        are shifted and scaled to fit the encoded targets, scale 0 for constant ones; or
+        None.
         """
 
     # Output parameters --------------------------------------------------------

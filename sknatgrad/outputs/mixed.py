@@ -79,9 +79,9 @@ class Mixed(Output):
     def logits(self, v):
         return self._by_unit(lambda output, rows: output.logits(v[rows]))
 
-    def starting_point(self, target, sample_weight):
+    def starting_point(self, target, sample_weight, n_outputs):
         def point(output, rows):
-            found = output.starting_point(target[rows], sample_weight)
+            found = output.starting_point(target[rows], sample_weight, len(rows))
             return np.column_stack(found or (np.zeros(len(rows)), np.ones(len(rows))))
 
         return tuple(self._by_unit(point).T)

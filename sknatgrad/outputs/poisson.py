@@ -48,6 +48,6 @@ class Poisson(Output):
     def logits(self, v):
         return v
 
-    def starting_point(self, target, sample_weight):
+    def starting_point(self, target, sample_weight, n_outputs):
         mean = weighted_moments(target.T, sample_weight)[0]
         return np.log(np.maximum(mean, 1e-8)), np.ones(len(target))

@@ -25,6 +25,13 @@ class Spherical(Output):
     discrete = True
     default_activation = "logistic"
 
+    def starting_point(self, target, sample_weight, n_outputs):
+        # Scaling all activities changes nothing: start far from the side on which they
+        # are all saturated, where nothing distinguishes the classes any more.
+        if self.activation.logistic_gain is None or self.activation.midpoint == 0:
+            return None
+        return np.full(n_outputs, -2.0 / self.activation.logistic_gain), np.ones(n_outputs)
+
     def _parts(self, v):
         log_size, rate = self.activation.log_value(v)
         return Categorical.from_logits(2 * log_size), 2 * rate

@@ -20,7 +20,7 @@ class Square(Output):
     def free_scale(self):
         return isinstance(self.activation, Identity)
 
-    def starting_point(self, target, sample_weight):
+    def starting_point(self, target, sample_weight, n_outputs):
         if not self.free_scale:
             return None
         return weighted_moments(target.T, sample_weight)[:2]
@@ -45,4 +45,5 @@ class Square(Output):
         return self.activation.value(v)
 
     def logits(self, v):
-        return self.activation.value(v)
+        # Of a 0/1 target.
+        return self.activation.value(v) - 0.5

@@ -33,5 +33,10 @@ class History:
         self.rates.append(rate)
         self.times.append(self._offset + time.perf_counter() - self._start)
 
+    def forget(self, kept):
+        """Keep the last passes only, so that an endless stream does not fill memory."""
+        for curve in (self.losses, self.rates, self.times):
+            del curve[:-kept]
+
     def __getstate__(self):
         return {**self.__dict__, "_start": 0.0}

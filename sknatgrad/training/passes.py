@@ -11,6 +11,8 @@ from .descent import steepest
 _AVERAGED_SHARE = 0.1
 # The metric changes fast in the first steps.
 _EAGER_STEPS = 10
+# Mini-batch steps of a larger rate are checked, and cut to a quarter up to so often.
+_UNCHECKED_RATE, _TRIALS = 0.1, 5
 
 
 class BatchPass:
@@ -159,12 +161,27 @@ class MiniBatchPass:
             statistics = self.running.update(statistics, part.total_weight)
             self._solve = self.descent.factorize(part, statistics)
         direction, slope = steepest(self._solve, gradient)
-        following = current.parameters + self.rule.propose(slope) * direction
-        if np.isfinite(following).all():
+        following = self._following(part, current, direction, self.rule.propose(slope), history)
+        if following is not None:
             self.path = self.path.advanced(following)
-        else:
-            history.n_rejected += 1
         return current.loss
+
+    def _following(self, part, current, direction, rate, history):
+        """The next iterate, or None for a rejected step.
+
+        Long steps are checked on their own batch: where they go the metric may not be
+        what it is here.
+        """
+        for _ in range(_TRIALS):
+            following = current.parameters + rate * direction
+            if np.isfinite(following).all():
+                if rate <= _UNCHECKED_RATE:
+                    return following
+                if part.evaluate(following).loss <= current.loss + self.rule.slack:
+                    return following
+            history.n_rejected += 1
+            rate /= 4
+        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@
 between them is all that a later call needs to go on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,8 @@ MINI_BATCH = 500
 RADIUS = 1e-2
 SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
+# Passes of `partial_fit` whose losses are remembered.
+LONGEST_STREAM = 1000
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
 LARGEST_COPY = 0.25
 
@@ -208,7 +210,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     return TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
 
 
-def run(model, settings, data, state, validation=None, on_pass=None, streaming=False):
+def run(model, settings, data, state, validation=None, observer=None, streaming=False):
     """Train from a state, which is brought up to date.
 
     Parameters
@@ -217,8 +219,9 @@ def run(model, settings, data, state, validation=None, on_pass=None, streaming=F
         As in `begin`.
     validation : pair (Data, callable), optional
         Held-out rows, and a score of (bound output, output pre-activations, data).
-    on_pass : callable, optional
-        See `Trainer`.
+    observer : object, optional
+        As in `Trainer`, but given a function that computes parameters for the data as
+        given in place of the path.
 
     Returns
     -------
@@ -230,23 +233,42 @@ def run(model, settings, data, state, validation=None, on_pass=None, streaming=F
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
-    trainer = Trainer(passes, state.history, stopping, validate, on_pass)
+    watched = None if observer is None else _Watched(observer, state.coordinates)
+    trainer = Trainer(passes, state.history, stopping, validate, watched)
     error = None
     try:
         trainer.run()
     except ValueError as problem:
         error = problem
     state.path = trainer.path
+    if streaming:
+        state.history.forget(LONGEST_STREAM)
     if not trainer.n_iter:
         trainer.final_loss = objective.evaluate(trainer.parameters).loss * state.history.unit
     return trainer, error
 
 
-def start_and_run(model, settings, data, seed, previous=None, validation=None, on_pass=None):
+def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
     """One independent start: ``(trainer, state, error)``."""
     state = begin(model, settings, data, check_random_state(seed), previous)
-    trainer, error = run(model, settings, data, state, validation, on_pass)
+    trainer, error = run(model, settings, data, state, validation, observer)
     return trainer, state, error
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """An observer that is told parameters for the data as given."""
+
+    observer: object
+    coordinates: Coordinates
+
+    def begin(self):
+        self.observer.begin()
+
+    def end(self, number, loss, score, path):
+        return self.observer.end(
+            number, loss, score, lambda: self.coordinates.outward(path.average)
+        )
 
 
 # ------------------------------------------------------------------- coordinates
@@ -256,7 +278,7 @@ def _standard_coordinates(model, data, streaming):
     topology = model.network.topology
     if streaming:
         inputs = inputs.with_fallback()
-    point = model.output.starting_point(data.target, data.weight)
+    point = model.output.starting_point(data.target, data.weight, topology.n_outputs)
     if point is None or topology.outputs_feed_units:
         return Coordinates(model.network, inputs)
     return Coordinates(model.network, inputs, OutputScale(*point))
@@ -321,6 +343,9 @@ def _passes(model, settings, objective, state, streaming):
     if not whole and not state.rule.stochastic:
         state.rule = settings.step_rule(n_samples, streaming)
     batch_weight = objective.total_weight * batch_size / n_samples
+    if not whole and state.running.window == 0:
+        # Whole-batch steps leave the metric of a place that training has left.
+        state.running = RunningMetric(metric, 0.0)
     state.running.metric = metric
     state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
     shared = (descent, state.running, state.rule, state.rng)
@@ -342,7 +367,7 @@ def _passes(model, settings, objective, state, streaming):
 
 
 def _validator(model, settings, state, data, score):
-    objective = _objective(model, settings, data, state)
+    objective = _objective(model, replace(settings, alpha=0.0), data, state)
     size = model.network.topology.n_parameters
 
     def validate(parameters):

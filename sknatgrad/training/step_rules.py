@@ -26,11 +26,14 @@ class StepRule:
         The rate of the last accepted step, or of the next trial.
     stochastic : bool
         Whether the rule can work without comparing losses.
+    slack : float
+        By how much a mini-batch step may make the loss of its own batch worse.
     exhausted : bool
         Whether no rate, however small, makes progress along the last direction.
     """
 
     stochastic = False
+    slack = np.inf
     exhausted = False
 
     def __init__(self, rate):
@@ -120,6 +123,10 @@ class TrustRegion(StepRule):
     def __init__(self, rate, radius=1.0):
         super().__init__(rate)
         self.largest_rate, self.radius, self._best = rate, radius, np.inf
+
+    @property
+    def slack(self):
+        return self.radius
 
     def propose(self, slope):
         """The rate for a direction with ``d . A d = slope``."""

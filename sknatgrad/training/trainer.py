@@ -40,9 +40,9 @@ class Trainer:
     validate : callable, optional
         Takes parameters, returns (score, loss) on held-out data; the best score
         is then what counts, and its parameters are kept.
-    on_pass : callable, optional
-        Called after each pass with (number, loss, score or None); a true value stops
-        the training.
+    observer : object, optional
+        Told of each pass: ``begin()`` before it, ``end(number, loss, score or None,
+        path)`` after it; a true value stops the training.
 
     Attributes
     ----------
@@ -56,9 +56,9 @@ class Trainer:
         Training loss of the last pass, in the history's unit.
     """
 
-    def __init__(self, passes, history, stopping, validate=None, on_pass=None):
+    def __init__(self, passes, history, stopping, validate=None, observer=None):
         self.passes, self.history, self.stopping = passes, history, stopping
-        self.validate, self.on_pass = validate, on_pass
+        self.validate, self.observer = validate, observer
         self.path = passes.path
         self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
         self._best_path, self.final_loss = None, np.nan
@@ -93,19 +93,13 @@ class Trainer:
 
     def _run(self):
         for _ in range(self.stopping.max_iter):
-            loss = self.passes.run(self.history)
-            parameters = self.passes.parameters
-            if not (np.isfinite(loss) and np.isfinite(parameters).all()):
-                raise ValueError(
-                    "Solver produced non-finite parameter weights. The input data may contain "
-                    "large values and need to be preprocessed, or the learning rate is too large."
-                )
-            self.path = self.passes.path
-            self.n_iter += 1
-            self.history.record(loss, self.passes.rule.rate)
-            score = self._validate(parameters)
-            self.final_loss = self.history.losses[-1]
-            asked = self.on_pass and self.on_pass(self.n_iter, self.final_loss, score)
+            if self.observer is not None:
+                self.observer.begin()
+            loss, score, held_out_loss = self._pass()
+            self._record(loss, score, held_out_loss)
+            asked = self.observer is not None and self.observer.end(
+                self.n_iter, self.final_loss, score, self.path
+            )
             # No loss is negative: below tol there is nothing left to gain.
             spent = score is None and loss < self.stopping.tol
             if self._stalled(-loss if score is None else score) or spent or asked:
@@ -118,13 +112,26 @@ class Trainer:
                 stacklevel=5,
             )
 
-    def _validate(self, parameters):
-        if self.validate is None:
-            return None
-        score, loss = self.validate(parameters)
-        self.history.validation_scores.append(score)
-        self.history.validation_losses.append(loss)
-        return score
+    def _pass(self):
+        """Loss of one pass, and score and loss on held-out data (None without)."""
+        loss = self.passes.run(self.history)
+        parameters = self.passes.parameters
+        if not (np.isfinite(loss) and np.isfinite(parameters).all()):
+            raise ValueError(
+                "Solver produced non-finite parameter weights. The input data may contain "
+                "large values and need to be preprocessed, or the learning rate is too large."
+            )
+        return loss, *((None, None) if self.validate is None else self.validate(parameters))
+
+    def _record(self, loss, score, held_out_loss):
+        # Nothing here can fail or be slow: a pass counts as a whole or not at all.
+        self.path = self.passes.path
+        self.n_iter += 1
+        self.history.record(loss, self.passes.rule.rate)
+        self.final_loss = self.history.losses[-1]
+        if score is not None:
+            self.history.validation_scores.append(score)
+            self.history.validation_losses.append(held_out_loss)
 
     def _stalled(self, value):
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
