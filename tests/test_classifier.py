@@ -447,14 +447,21 @@ def test_euclidean_direction_is_minus_the_gradient(output, n_classes, weighted):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("connectivity", [None, 2])
 def test_directions_descend(metric, connectivity):
-    """A small step along the direction of any metric lowers the loss."""
+    """A small enough step along the direction of any metric lowers the loss."""
     X, y = clouds()
     clf = make(connectivity=connectivity, max_iter=1).fit(X, y)
     before = clf.loss(X, y)
     steps = clf.direction(X, y, metric=metric, random_state=0)
-    coefs = [c + 1e-3 * s for c, s in zip(clf.coefs_, steps[0], strict=True)]
-    intercepts = [b + 1e-3 * s for b, s in zip(clf.intercepts_, steps[1], strict=True)]
-    assert clf.set_coefs(coefs, intercepts).loss(X, y) < before
+    start = clf.coefs_, clf.intercepts_
+
+    def loss_at(rate):
+        moved = [
+            [value + rate * step for value, step in zip(*pair, strict=True)]
+            for pair in zip(start, steps, strict=True)
+        ]
+        return clf.set_coefs(*moved).loss(X, y)
+
+    assert min(loss_at(2.0**-k) for k in range(8, 30)) < before
 
 
 @pytest.fixture(scope="module")

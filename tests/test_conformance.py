@@ -32,13 +32,13 @@ QUASI_DIAGONAL = ["qd_bp", "qd_fisher"]
 OTHERS = ["diag_bp", "kron_bp", "adagrad", "euclidean"]
 # These step by about 1 / error near a perfect fit, and a full matrix of 15 rows is singular: two
 # ways of adding up the same weights drift apart, from 1e-16 to more than the 1e-7 that the checks
-# of sample weights allow, within some 20 steps. So few steps are made.
+# of sample weights allow, within some 10 steps. So few steps are made.
 CHAOTIC = ["unitwise_op", "qd_op", "fisher", "op"]
 
 
 def small(estimator, metric):
     """An estimator that is quick to fit."""
-    max_iter = 10 if metric in CHAOTIC else 30
+    max_iter = 5 if metric in CHAOTIC else 30
     return estimator(hidden_layer_sizes=(6,), metric=metric, max_iter=max_iter)
 
 

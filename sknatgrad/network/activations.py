@@ -31,6 +31,8 @@ class Activation:
         saturated (the paper's initialisation, section 5).
     largest_slope : float or ndarray of shape (n_units, 1)
         Supremum of ``abs(s')``.
+    span : float or ndarray of shape (n_units,)
+        Half width of the range of activities; 0 if it has no bounds.
     logistic_gain : float or None
         ``g`` if the activation is an affine function of ``expit(g v)``, so that
         its activity can be read as a probability; None otherwise.
@@ -40,6 +42,7 @@ class Activation:
     half_range = 1.0
     input_gain = 2.0
     largest_slope = 1.0
+    span = 0.0
     logistic_gain = None
 
     def fill(self, v, a, r):
@@ -92,6 +95,10 @@ class Sigmoid(Activation):
     @property
     def input_gain(self):
         return self.gain
+
+    @property
+    def span(self):
+        return self.half_range
 
     @property
     def largest_slope(self):
@@ -164,6 +171,10 @@ class AffineActivation(Activation):
     alpha: np.ndarray
     beta: np.ndarray
     gamma: np.ndarray
+
+    @property
+    def span(self):
+        return np.abs(self.alpha) * self.base.span
 
     @property
     def largest_slope(self):

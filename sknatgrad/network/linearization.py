@@ -249,8 +249,14 @@ class Linearization:
             means /= self.n_samples
         return means
 
-    def source_moments(self):
+    def source_moments(self, widening=0.0):
         """Means over samples of the activities and of their squares.
+
+        Parameters
+        ----------
+        widening : float
+            Adds so much of each source's squared span (half the range of its
+            activities) to its mean square.
 
         Returns
         -------
@@ -263,9 +269,11 @@ class Linearization:
         moments[1, :n_inputs] = self.inputs.squares @ weight
         moments[0, n_inputs:-1] = self.a @ weight
         moments[1, n_inputs:-1] = self.a_squared @ weight
+        if widening:
+            moments[1] += (widening * self.network.spans**2).astype(self.dtype)
         return moments
 
-    def unit_gram(self, values=None):
+    def unit_gram(self, values=None, widening=0.0):
         """Means over samples of ``a_i a_j values_k`` for all incoming i, j of k.
 
         Parameters
@@ -273,6 +281,8 @@ class Linearization:
         values : ndarray of shape (n_units, n_samples), optional
             Not negative. Without it ``values = 1``, and units that share their
             sources share one block.
+        widening : float
+            Adds so much of each source's squared span to the diagonal.
 
         Returns
         -------
@@ -280,7 +290,12 @@ class Linearization:
             One stack a `FanInGroup`, bias (i = 0) first; n is 1 for a group that
             shares its sources if `values` is None. O(units x fan_in^2 x samples).
         """
-        return [self._group_gram(group, values) for group in self.topology.groups]
+        blocks = [self._group_gram(group, values) for group in self.topology.groups]
+        if widening:
+            for group, gram in zip(self.topology.groups, blocks, strict=True):
+                spans = widening * self.network.spans[group.sources] ** 2
+                np.einsum("nii->ni", gram)[:, 1:] += spans.astype(self.dtype)
+        return blocks
 
     def incoming(self, group, units=slice(None)):
         """Incoming activities of a group's units, constant first.

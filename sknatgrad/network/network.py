@@ -1,6 +1,7 @@
 """A network: a topology, one activation a level, and its forward pass."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,6 +56,18 @@ class Network:
                 for outputs in topology.level_outputs
             ),
         )
+
+    @cached_property
+    def spans(self):
+        """Half width of the range of every source, 0 where there is none.
+
+        By source: inputs, units, and last the constant 1.
+        """
+        spans = np.zeros(self.topology.n_inputs + self.topology.n_units + 1)
+        units = spans[self.topology.n_inputs : -1]
+        for level, activation in zip(self.topology.levels, self.activations, strict=True):
+            units[level.units] = activation.span
+        return spans
 
     def linearize(self, theta, X, sample_weight=None, empty=np.empty):
         """Forward pass that keeps what the differential needs.

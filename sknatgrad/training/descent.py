@@ -80,6 +80,7 @@ class RunningMetric:
 OUTER_PRODUCT_SHARE = 0.1
 SLOPE_SOFTENING = 0.1
 KRONECKER_SHARE = 0.5
+SPAN_WIDENING = 0.1
 
 
 def safeguarded(metric):
@@ -92,5 +93,5 @@ def safeguarded(metric):
     """
     return Metric(
         Safeguarded(metric.modulus, OUTER_PRODUCT_SHARE, SLOPE_SOFTENING),
-        metric.reduction.with_kronecker(KRONECKER_SHARE),
+        metric.reduction.with_kronecker(KRONECKER_SHARE, SPAN_WIDENING),
     )

@@ -19,22 +19,28 @@ from sknatgrad.training import (
     Objective,
     RunningMetric,
 )
-from sknatgrad.training.descent import KRONECKER_SHARE, OUTER_PRODUCT_SHARE, SLOPE_SOFTENING
+from sknatgrad.training.descent import (
+    KRONECKER_SHARE,
+    OUTER_PRODUCT_SHARE,
+    SLOPE_SOFTENING,
+    SPAN_WIDENING,
+)
 from sknatgrad.training.step_rules import LineSearch
 
 CHOICES = {
-    "none": (0.0, 0.0, 0.0),
-    "outer product": (OUTER_PRODUCT_SHARE, 0.0, 0.0),
-    "softened slopes": (0.0, SLOPE_SOFTENING, 0.0),
-    "Kronecker share": (0.0, 0.0, KRONECKER_SHARE),
-    "all": (OUTER_PRODUCT_SHARE, SLOPE_SOFTENING, KRONECKER_SHARE),
+    "none": (0.0, 0.0, 0.0, 0.0),
+    "outer product": (OUTER_PRODUCT_SHARE, 0.0, 0.0, 0.0),
+    "softened slopes": (0.0, SLOPE_SOFTENING, 0.0, 0.0),
+    "Kronecker share": (0.0, 0.0, KRONECKER_SHARE, 0.0),
+    "widened share": (0.0, 0.0, KRONECKER_SHARE, SPAN_WIDENING),
+    "all": (OUTER_PRODUCT_SHARE, SLOPE_SOFTENING, KRONECKER_SHARE, SPAN_WIDENING),
 }
 
 
-def guarded(name, outer_product, softening, share):
+def guarded(name, outer_product, softening, share, widening):
     """The metric with some of the safeguards."""
     metric = get_metric(name)
-    reduction = metric.reduction.with_kronecker(share) if share else metric.reduction
+    reduction = metric.reduction.with_kronecker(share, widening) if share else metric.reduction
     return Metric(Safeguarded(metric.modulus, outer_product, softening), reduction)
 
 
@@ -42,7 +48,11 @@ def curve(metric, X, y, seed, n_steps=30):
     """Training losses, and the number of steps without progress."""
     network = Network.build(Topology.layered([64, 100, 10]))
     objective = Objective(
-        network, get_output("softmax"), X, y, coordinates=Coordinates(network, InputScale.of_data(X))
+        network,
+        get_output("softmax"),
+        X,
+        y,
+        coordinates=Coordinates(network, InputScale.of_data(X)),
     )
     rng = np.random.RandomState(seed)
     theta = initialize(network, rng)

@@ -62,8 +62,11 @@ class Reduction:
         """``(A + damping)^-1 gradient``; see `factorize`."""
         return self.factorize(topology, statistics, relative, absolute)(gradient)
 
-    def with_kronecker(self, share):
+    def with_kronecker(self, share, widening=0.0):
         """The reduction of ``A + share * K``, K the Kronecker form of A.
+
+        In K the mean square of each activity has `widening` times its squared span
+        (half the range of a sigmoid) added.
 
         Training uses it: a metric that vanishes on some samples does not see what a
         step does to them, while K counts a change of a unit on all samples alike.

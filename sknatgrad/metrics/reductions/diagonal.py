@@ -20,11 +20,11 @@ class Diagonal(Reduction):
     def statistics(self, point, modulus, rng):
         return (point.lin.edge_mean(modulus.values(point, rng), power=2),)
 
-    def with_kronecker(self, share):
-        return PlusKronecker(self, share)
+    def with_kronecker(self, share, widening=0.0):
+        return PlusKronecker(self, share, widening)
 
-    def moments(self, point):
-        return (point.lin.source_moments()[1],)
+    def moments(self, point, widening):
+        return (point.lin.source_moments(widening)[1],)
 
     def mixed(self, topology, statistics, moments, share):
         (second,) = statistics
@@ -53,7 +53,7 @@ class RootDiagonal(Diagonal):
 
     prefix = "root_diag"
 
-    def with_kronecker(self, share):
+    def with_kronecker(self, share, widening=0.0):
         return self
 
     def _damped(self, statistics, relative, absolute):

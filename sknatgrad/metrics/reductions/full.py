@@ -58,10 +58,10 @@ class Full(Reduction):
             mean[:] = 0.0
         return lambda gradient: solve(topology, matrix, gradient, damping, mean, diagonal)
 
-    def with_kronecker(self, share):
+    def with_kronecker(self, share, widening=0.0):
         from .full_plus_kronecker import FullPlusKronecker
 
-        return FullPlusKronecker(share)
+        return FullPlusKronecker(share, widening)
 
     def block(self, topology, statistics, unit):
         row = topology.row(unit)

@@ -17,14 +17,14 @@ class FullPlusKronecker(Reduction):
 
     Parameters
     ----------
-    share : float
+    share, widening : float
     """
 
     prefix = ""
     needs_seeds = True
 
-    def __init__(self, share):
-        self.share = share
+    def __init__(self, share, widening=0.0):
+        self.share, self.widening = share, widening
         self._full, self._kronecker = Full(), Kronecker()
 
     def statistics(self, point, modulus, rng):
@@ -37,7 +37,7 @@ class FullPlusKronecker(Reduction):
             matrix = np.concatenate(rows)
         else:
             matrix = sum(part.T @ part for part in rows)
-        return matrix, point.mean(values), *point.lin.unit_gram()
+        return matrix, point.mean(values), *point.lin.unit_gram(widening=self.widening)
 
     def combine(self, parts):
         parts = list(parts)

@@ -15,14 +15,25 @@ class Kronecker(Reduction):
     connected level needs one factorisation. Invariant under what the unitwise
     metrics are. Per sample O(d^2) a full level, and one O(d^3) solve; absolute
     damping differs from unit to unit and costs one solve each.
+
+    Parameters
+    ----------
+    widening : float
+        See `PlusKronecker`.
     """
 
     prefix = "kron"
     factored = True
 
+    def __init__(self, widening=0.0):
+        self.widening = widening
+
+    def with_kronecker(self, share, widening=0.0):
+        return self if widening == self.widening else Kronecker(widening)
+
     def statistics(self, point, modulus, rng):
         values = modulus.values(point, rng)
-        return (point.mean(values), *point.lin.unit_gram())
+        return (point.mean(values), *point.lin.unit_gram(widening=self.widening))
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
         """See `Reduction.factorize`; gradients may have an axis of several right sides."""

@@ -12,21 +12,30 @@ class PlusKronecker(Reduction):
     unit equally on all samples, so a share of it bounds the change everywhere. It
     has the invariances of A.
 
+    With a widening K has ``E[a_i^2] + widening * span_i^2`` on its diagonal, the span
+    being half the range of the activity. A saturated unit hardly varies, and a metric
+    that measures signals by their own variance asks for weights of the inverse size
+    from it; in K it counts as one that varies a little.
+
     Parameters
     ----------
     base : Reduction
-        Offers ``moments(point)``, means of products of activities alone, and
+        Offers ``moments(point, widening)``, means of products of activities alone, and
         ``mixed(topology, statistics, moments, share)``, its statistics of A + share K.
-    share : float
+    share, widening : float
     """
 
-    def __init__(self, base, share):
-        self.base, self.share = base, share
+    def __init__(self, base, share, widening=0.0):
+        self.base, self.share, self.widening = base, share, widening
         self.prefix, self.needs_seeds = base.prefix, base.needs_seeds
+        self.factored = base.factored
         self.invariant = base.invariant
 
     def statistics(self, point, modulus, rng):
-        return (*self.base.statistics(point, modulus, rng), *self.base.moments(point))
+        return (
+            *self.base.statistics(point, modulus, rng),
+            *self.base.moments(point, self.widening),
+        )
 
     def _mixed(self, topology, statistics):
         middle = len(statistics) // 2

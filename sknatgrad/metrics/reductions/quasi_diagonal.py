@@ -24,11 +24,11 @@ class QuasiDiagonal(Reduction):
         values = modulus.values(point, rng)
         return point.lin.edge_mean(values), point.lin.edge_mean(values, power=2)
 
-    def with_kronecker(self, share):
-        return PlusKronecker(self, share)
+    def with_kronecker(self, share, widening=0.0):
+        return PlusKronecker(self, share, widening)
 
-    def moments(self, point):
-        return tuple(point.lin.source_moments())
+    def moments(self, point, widening):
+        return tuple(point.lin.source_moments(widening))
 
     def mixed(self, topology, statistics, moments, share):
         weight = share * statistics[0][topology.bias][topology.owner]

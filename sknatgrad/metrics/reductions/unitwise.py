@@ -25,11 +25,11 @@ class Unitwise(Reduction):
     def statistics(self, point, modulus, rng):
         return tuple(point.lin.unit_gram(modulus.values(point, rng)))
 
-    def with_kronecker(self, share):
-        return PlusKronecker(self, share)
+    def with_kronecker(self, share, widening=0.0):
+        return PlusKronecker(self, share, widening)
 
-    def moments(self, point):
-        return tuple(point.lin.unit_gram())
+    def moments(self, point, widening):
+        return tuple(point.lin.unit_gram(widening=widening))
 
     def mixed(self, topology, statistics, moments, share):
         return tuple(
