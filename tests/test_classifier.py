@@ -664,7 +664,7 @@ def test_the_graph_wins_over_hidden_layer_sizes(kind):
     clf.fit(X, y).fit(X, y).partial_fit(X, y)
     clf = RiemannianMLPClassifier(connectivity=CONNECTIVITIES[kind])
     clf.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
-    assert clf.score(X, y) >= 1 / 3
+    assert clf.topology_.n_outputs == 3 and np.isfinite(clf.loss(X, y))
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ FAMILIES = [
 ]
 
 
-@parametrize_with_checks(DEFAULTS, xfail_strict=True)
+@parametrize_with_checks(DEFAULTS)
 def test_defaults(estimator, check):
     """The default settings of all estimators pass all checks."""
     check(estimator)
 
 
-@parametrize_with_checks(FAMILIES, xfail_strict=True)
+@parametrize_with_checks(FAMILIES)
 def test_families(estimator, check):
     """So do metrics of every family."""
     check(estimator)
@@ -69,8 +69,7 @@ def test_families(estimator, check):
         if "mc_" not in metric and metric not in UNITWISE + QUASI_DIAGONAL + OTHERS + CHAOTIC
         for estimator in N_CHECKS
     ]
-    + [small(RiemannianAutoEncoder, metric) for metric in UNITWISE + QUASI_DIAGONAL + OTHERS],
-    xfail_strict=True,
+    + [small(RiemannianAutoEncoder, metric) for metric in UNITWISE + QUASI_DIAGONAL + OTHERS]
 )
 def test_all_metrics(estimator, check):
     """And the rest of the metrics, and the auto-encoder."""
