@@ -5,6 +5,8 @@ safeguards: training log-loss after 5, 10, 20 and 30 line-search steps, and how 
 steps found no progress at any rate. Relative damping 0.01 throughout.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -60,7 +62,7 @@ def curve(metric, X, y, seed, n_steps=30):
     passes = BatchPass(objective, theta, descent, RunningMetric(metric, 0.0), LineSearch(1.0), rng)
     history = History()
     losses = [passes.run(history) for _ in range(n_steps)]
-    stuck = sum(b >= a for a, b in zip(losses[:-1], losses[1:], strict=True))
+    stuck = sum(b >= a for a, b in pairwise(losses))
     return losses, stuck
 
 
