@@ -60,7 +60,8 @@ class CentredFactor:
         if absolute is not None:
             corner = corner + absolute[:, 0]
             damping = damping + absolute[:, 1:]
-        self.n_blocks, self._corner = len(blocks), corner[:, None]
+        self.n_blocks, self.size = blocks.shape[:2]
+        self._corner = corner[:, None]
         self._mean = safe_divide(border, self._corner)
         covariance = blocks[:, 1:, 1:] - self._mean[:, :, None] * border[:, None, :]
         np.einsum("nii->ni", covariance)[...] += damping

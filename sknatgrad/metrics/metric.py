@@ -55,6 +55,11 @@ class Metric:
         """The steepest direction ``(A + damping)^-1 gradient``; see `factorize`."""
         return self.factorize(topology, statistics, damping, mode, ridge)(gradient)
 
+    def recursive_inverse(self, topology, statistics, damping=0.0, mode="relative", ridge=None):
+        """As `factorize`, an inverse that can follow single samples."""
+        relative, absolute = split_damping(damping, mode, topology.n_parameters, ridge)
+        return self.reduction.recursive_inverse(topology, statistics[0], relative, absolute)
+
     def factorize(self, topology, statistics, damping=0.0, mode="relative", ridge=None):
         """The map from a gradient G to the direction ``(A + damping)^-1 G``.
 
@@ -77,9 +82,7 @@ class Metric:
         """
         network, own = statistics
         size = topology.n_parameters
-        relative, absolute = split_damping(damping, mode, size)
-        if ridge is not None:
-            absolute = ridge if absolute is None else absolute + ridge
+        relative, absolute = split_damping(damping, mode, size, ridge)
         solve = self.reduction.factorize(topology, network, relative, absolute)
         if not own.size:
             return solve
@@ -95,8 +98,9 @@ class Metric:
         return solve_both
 
 
-def split_damping(damping, mode, size):
+def split_damping(damping, mode, size, ridge=None):
     """Damping as the pair (relative factor, absolute diagonal or None)."""
     if mode == "relative":
-        return damping, None
-    return 0.0, np.full(size, float(damping))
+        return damping, ridge
+    absolute = np.full(size, float(damping))
+    return 0.0, absolute if ridge is None else absolute + ridge

@@ -18,6 +18,7 @@ class LossPoint:
 
     def __init__(self, lin, output, target=None):
         self.lin, self.output, self.target = lin, output, target
+        self._values = None, None
         self.v = lin.output_preactivations
 
     @property
@@ -43,6 +44,12 @@ class LossPoint:
     def softened(self, share):
         """The same point with softened slopes; see `Linearization.softened`."""
         return LossPoint(self.lin.softened(share), self.output, self.target)
+
+    def values(self, modulus, rng=None):
+        """The modulus at this point, computed once."""
+        if self._values[0] is not modulus:
+            self._values = modulus, modulus.values(self, rng)
+        return self._values[1]
 
     def gradient(self):
         """Minus the gradient of the mean loss: theta, then output parameters."""

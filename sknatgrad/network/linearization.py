@@ -117,7 +117,7 @@ class Linearization:
         return (sample_weight / self.total_weight).astype(self.dtype, copy=False)
 
     @cached_property
-    def _sample_share(self):
+    def sample_share(self):
         """Normalised weight of each sample, also without weights."""
         if self.weight is not None:
             return self.weight
@@ -263,7 +263,7 @@ class Linearization:
         ndarray of shape (2, n_inputs + n_units + 1)
             By source; the last entry (source -1) is the constant 1.
         """
-        weight, n_inputs = self._sample_share, self.topology.n_inputs
+        weight, n_inputs = self.sample_share, self.topology.n_inputs
         moments = np.ones((2, n_inputs + self.topology.n_units + 1), self.dtype)
         moments[0, :n_inputs] = self.inputs.values @ weight
         moments[1, :n_inputs] = self.inputs.squares @ weight
@@ -358,8 +358,8 @@ class Linearization:
     def _root_weight(self, group, values):
         """Square roots of value times normalised sample weight."""
         if values is None:
-            return np.sqrt(self._sample_share)
-        return np.sqrt(values[group.units] * self._sample_share)
+            return np.sqrt(self.sample_share)
+        return np.sqrt(values[group.units] * self.sample_share)
 
 
 def _square(weights):

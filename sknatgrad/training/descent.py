@@ -29,6 +29,13 @@ class Descent:
                 objective.network.topology, statistics, self.damping, self.mode, objective.ridge
             )
 
+    def recursive(self, objective, statistics):
+        """The same as an inverse that can follow single samples."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.metric.recursive_inverse(
+                objective.network.topology, statistics, self.damping, self.mode, objective.ridge
+            )
+
 
 def steepest(solve, gradient):
     """The direction ``A^-1 G`` and its slope ``G . A^-1 G``.
@@ -60,12 +67,15 @@ class RunningMetric:
 
     def __init__(self, metric, window):
         self.metric, self.window = metric, window
-        self.statistics, self.seen = None, 0.0
+        self.statistics, self.seen, self.weight = None, 0.0, 1.0
 
     def update(self, statistics, weight):
-        """Mix in the statistics of a batch of that weight; returns the average."""
+        """Mix in the statistics of a batch of that weight; returns the average.
+
+        Its share in it is then `weight`.
+        """
         self.seen += weight
-        share = min(1.0, weight / max(weight, min(self.window, self.seen)))
+        self.weight = share = min(1.0, weight / max(weight, min(self.window, self.seen)))
         if self.statistics is None or share == 1.0:
             self.statistics = statistics
         else:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from .descent import steepest
+from .solvers import Refactored
 
 # Of the steps so far, the share that the average speaks of.
 _AVERAGED_SHARE = 0.1
@@ -99,6 +100,7 @@ class MiniBatchPass:
         Rows that make the first metric, where that is more than a batch.
     metric_every : int
         Steps from one update of the metric to the next, the first few apart.
+    solver : Refactored, optional
     adapt : bool
         Let the rule see the loss of whole passes.
     """
@@ -115,12 +117,14 @@ class MiniBatchPass:
         shuffle=True,
         n_init_samples=0,
         metric_every=1,
+        solver=None,
         adapt=True,
     ):
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng = running, rng
         self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
         self.metric_every, self._solve = metric_every, None
+        self.solver = Refactored(descent) if solver is None else solver
         if running.statistics is None and n_init_samples > batch_size:
             first = objective.rows(slice(0, n_init_samples))
             if first.total_weight > 0:
@@ -159,7 +163,8 @@ class MiniBatchPass:
         gradient, statistics = part.differentiate(current, metric, self.rng)
         if metric is not None:
             statistics = self.running.update(statistics, part.total_weight)
-            self._solve = self.descent.factorize(part, statistics)
+            point = current.points[0] if current.points and len(current.points) == 1 else None
+            self._solve = self.solver.follow(part, point, statistics, self.running.weight)
         direction, slope = steepest(self._solve, gradient)
         following = self._following(part, current, direction, self.rule.propose(slope), history)
         if following is not None:

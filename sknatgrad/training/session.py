@@ -21,6 +21,7 @@ from .history import History
 from .objective import Objective
 from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
+from .solvers import Refactored, make_solver
 from .step_rules import DEFAULT_RATES, STEP_RULES, StepRule
 from .trainer import Stopping, Trainer
 
@@ -166,6 +167,8 @@ class TrainingState:
     rule : StepRule
     rng : RandomState
     history : History
+    solver : Refactored or None
+        Of the mini-batch steps.
     """
 
     coordinates: Coordinates
@@ -174,6 +177,7 @@ class TrainingState:
     rule: StepRule
     rng: np.random.RandomState
     history: History
+    solver: Refactored | None = None
 
 
 def begin(model, settings, data, rng, previous=None, streaming=False):
@@ -351,6 +355,7 @@ def _passes(model, settings, objective, state, streaming):
     shared = (descent, state.running, state.rule, state.rng)
     if whole:
         return BatchPass(objective, state.path.average, *shared)
+    state.solver = _solver(model, settings, state, descent, batch_size)
     first = settings.n_init_samples
     if first == "auto":
         first = int(min(n_samples, state.running.window))
@@ -362,8 +367,19 @@ def _passes(model, settings, objective, state, streaming):
         settings.shuffle,
         first,
         settings.metric_every(batch_size, model.network.topology),
+        state.solver,
         adapt=not streaming,
     )
+
+
+def _solver(model, settings, state, descent, batch_size):
+    """The solver, with what the one before it knows if it speaks of the same metric."""
+    topology = model.network.topology
+    own = model.output.start(topology.n_outputs).size
+    key = repr(settings.metric), settings.damping, settings.damping_mode, settings.alpha
+    solver = make_solver(descent, topology, batch_size, state.running.window, bool(own), key)
+    solver.take_over(state.solver)
+    return solver
 
 
 def _validator(model, settings, state, data, score):

@@ -18,6 +18,8 @@ class Reduction:
         Whether backpropagated seeds are needed, not only the numbers c.
     factored : bool
         Whether solving needs the factorisation of matrices of the size of a fan-in.
+    recursive : bool
+        Whether the inverse can follow single samples (`recursive_inverse`).
     invariant : bool
         Whether steps are the same after any affine change of inputs and activities.
     """
@@ -25,6 +27,7 @@ class Reduction:
     prefix = None
     needs_seeds = False
     factored = False
+    recursive = False
     invariant = True
 
     def statistics(self, point, modulus, rng):
@@ -61,6 +64,14 @@ class Reduction:
     def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
         """``(A + damping)^-1 gradient``; see `factorize`."""
         return self.factorize(topology, statistics, relative, absolute)(gradient)
+
+    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
+        """The inverse as a `RecursiveInverse`, where `recursive` says so."""
+        raise NotImplementedError
+
+    def mean_modulus(self, topology, statistics):
+        """The mean of c, (n_units,), where `recursive` says so."""
+        raise NotImplementedError
 
     def with_kronecker(self, share, widening=0.0):
         """The reduction of ``A + share * K``, K the Kronecker form of A.

@@ -18,7 +18,7 @@ class Diagonal(Reduction):
     invariant = False
 
     def statistics(self, point, modulus, rng):
-        return (point.lin.edge_mean(modulus.values(point, rng), power=2),)
+        return (point.lin.edge_mean(point.values(modulus, rng), power=2),)
 
     def with_kronecker(self, share, widening=0.0):
         return PlusKronecker(self, share, widening)

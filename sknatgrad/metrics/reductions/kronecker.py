@@ -32,7 +32,7 @@ class Kronecker(Reduction):
         return self if widening == self.widening else Kronecker(widening)
 
     def statistics(self, point, modulus, rng):
-        values = modulus.values(point, rng)
+        values = point.values(modulus, rng)
         return (point.mean(values), *point.lin.unit_gram(widening=self.widening))
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):

@@ -28,7 +28,7 @@ class PlusKronecker(Reduction):
     def __init__(self, base, share, widening=0.0):
         self.base, self.share, self.widening = base, share, widening
         self.prefix, self.needs_seeds = base.prefix, base.needs_seeds
-        self.factored = base.factored
+        self.factored, self.recursive = base.factored, base.recursive
         self.invariant = base.invariant
 
     def statistics(self, point, modulus, rng):
@@ -44,6 +44,15 @@ class PlusKronecker(Reduction):
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
         mixed = self._mixed(topology, statistics)
         return self.base.factorize(topology, mixed, relative, absolute)
+
+    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
+        mixed = self._mixed(topology, statistics)
+        inverse = self.base.recursive_inverse(topology, mixed, relative, absolute)
+        inverse.share = self.share
+        return inverse
+
+    def mean_modulus(self, topology, statistics):
+        return self.base.mean_modulus(topology, statistics[: len(statistics) // 2])
 
     def block(self, topology, statistics, unit):
         return self.base.block(topology, self._mixed(topology, statistics), unit)

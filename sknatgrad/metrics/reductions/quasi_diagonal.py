@@ -21,7 +21,7 @@ class QuasiDiagonal(Reduction):
     prefix = "qd"
 
     def statistics(self, point, modulus, rng):
-        values = modulus.values(point, rng)
+        values = point.values(modulus, rng)
         return point.lin.edge_mean(values), point.lin.edge_mean(values, power=2)
 
     def with_kronecker(self, share, widening=0.0):

@@ -5,6 +5,7 @@ import numpy as np
 from ..linalg import CentredFactor
 from ._base import Reduction
 from .plus_kronecker import PlusKronecker
+from .recursive import RecursiveInverse
 
 # 4 GB of blocks; beyond that qd and kron are the metrics to use.
 LARGEST_BLOCKS = 500_000_000
@@ -21,9 +22,10 @@ class Unitwise(Reduction):
 
     prefix = "unitwise"
     factored = True
+    recursive = True
 
     def statistics(self, point, modulus, rng):
-        return tuple(point.lin.unit_gram(modulus.values(point, rng)))
+        return tuple(point.lin.unit_gram(point.values(modulus, rng)))
 
     def with_kronecker(self, share, widening=0.0):
         return PlusKronecker(self, share, widening)
@@ -37,11 +39,31 @@ class Unitwise(Reduction):
             for blocks, gram in zip(statistics, moments, strict=True)
         )
 
-    def factorize(self, topology, statistics, relative=0.0, absolute=None):
-        factors = [
+    @staticmethod
+    def _factors(topology, statistics, relative, absolute):
+        return [
             CentredFactor(blocks, relative, None if absolute is None else group.take(absolute))
             for group, blocks in zip(topology.groups, statistics, strict=True)
         ]
+
+    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
+        inverses = []
+        for factor in self._factors(topology, statistics, relative, absolute):
+            size = factor.size
+            identity = np.broadcast_to(np.eye(size), (factor.n_blocks, size, size))
+            inverses.append(factor.solve(identity))
+        return RecursiveInverse(topology, inverses)
+
+    def mean_modulus(self, topology, statistics):
+        return np.concatenate([blocks[:, 0, 0] for blocks in statistics])[self._order(topology)]
+
+    @staticmethod
+    def _order(topology):
+        """Where each unit stands among the groups."""
+        return np.argsort(np.concatenate([group.units for group in topology.groups]))
+
+    def factorize(self, topology, statistics, relative=0.0, absolute=None):
+        factors = self._factors(topology, statistics, relative, absolute)
 
         def solve(gradient):
             step = np.empty(topology.n_parameters)
