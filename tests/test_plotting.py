@@ -9,9 +9,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sknatgrad import RiemannianMLPClassifier
-from sknatgrad.plotting import TrainingCurveDisplay
+from sknatgrad import RiemannianMLPClassifier, get_metric
+from sknatgrad.experiments import RepeatedRuns
+from sknatgrad.plotting import MetricComparisonDisplay, TrainingCurveDisplay
 from sknatgrad.plotting.curves import two_panels
+from sknatgrad.plotting.naming import method_name
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -82,6 +84,15 @@ def test_from_estimators(fitted):
     assert TrainingCurveDisplay.from_estimators(fitted, ["x", "y"]).names == ["x", "y"]
 
 
+def test_the_automatic_metric_is_told_by_what_it_came_to(fitted):
+    X, y = load_wine(return_X_y=True)
+    network = RiemannianMLPClassifier((5,), metric="auto", max_iter=0)
+    assert method_name(network) == "auto"
+    assert method_name(network.fit(X, y)) in ("bp", "qd_bp")
+    network.set_params(metric=get_metric("qd_bp"))
+    assert method_name(network) == "RiemannianMLPClassifier"
+
+
 def test_seconds_must_be_known(fitted):
     display = TrainingCurveDisplay.from_estimators(fitted)
     with pytest.raises(ValueError, match="against='seconds' needs the times of MLPClassifier"):
@@ -128,6 +139,85 @@ def test_missing_matplotlib_names_the_extra(display, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    for draw in (display.plot, lambda: two_panels(display)):
+    comparison = MetricComparisonDisplay.from_runs(repeated([[1.0]]))
+    for draw in (display.plot, lambda: two_panels(display), comparison.plot):
         with pytest.raises(ImportError, match=r"sknatgrad\[plot\]"):
             draw()
+
+
+# ------------------------------------------------------------------------- repeated runs
+def repeated(curves, name="a", times=None):
+    """Runs with given loss curves."""
+    return RepeatedRuns(
+        [
+            {
+                "name": name,
+                "run": i,
+                "fit_seconds": 2.0 * len(curve),
+                "loss_curve": list(curve) or None,
+                "time_curve": times,
+                "error": None,
+            }
+            for i, curve in enumerate(curves)
+        ]
+    )
+
+
+def test_median_and_quartiles_of_runs_of_equal_length():
+    curves = np.random.default_rng(0).random((9, 6)) + 0.1
+    display = MetricComparisonDisplay.from_runs(repeated(curves))
+    assert display.plot() is display and display.ax_.figure is display.figure_
+    (line,) = display.lines_
+    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 7))
+    np.testing.assert_allclose(line.get_ydata(), np.median(curves, axis=0))
+    (band,) = display.bands_
+    corners = band.get_paths()[0].vertices
+    lower, upper = np.percentile(curves, (25, 75), axis=0)
+    for pass_ in range(6):
+        heights = corners[corners[:, 0] == pass_ + 1, 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], [lower[pass_], upper[pass_]])
+    assert display.ax_.get_xscale() == display.ax_.get_yscale() == "log"
+    assert "passes" in display.ax_.get_xlabel() and line.get_label() == "a"
+
+
+def test_runs_that_ended_count_with_their_last_loss():
+    display = MetricComparisonDisplay.from_runs(repeated([[4.0], [3.0, 2.0, 1.0], [5.0, 0.5]]))
+    (line,) = display.plot().lines_
+    np.testing.assert_allclose(line.get_ydata(), [4.0, 2.0, 1.0])
+
+
+def test_comparison_against_seconds():
+    runs = repeated([[8.0, 4.0], [8.0, 4.0, 2.0]])
+    (line,) = MetricComparisonDisplay.from_runs(runs).plot(against="seconds").lines_
+    x, y = line.get_xdata(), line.get_ydata()
+    assert x[0] == 2.0 and x[-1] == 6.0 and y[0] == 8.0 and y[-1] == 3.0
+    assert np.all(np.diff(y) <= 0) and y[np.searchsorted(x, 4.0) + 1] == 4.0
+    measured = repeated([[8.0, 4.0]], times=[0.5, 0.6])
+    (line,) = MetricComparisonDisplay.from_runs(measured).plot(against="seconds").lines_
+    assert line.get_xdata()[[0, -1]].tolist() == [0.5, 0.6]
+
+
+def test_comparison_draws_as_told_and_leaves_out_what_has_no_curve():
+    runs = RepeatedRuns(
+        [
+            *repeated([[2.0, 1.0]]).records,
+            *repeated([[]], "trees").records,
+            *repeated([[3.0, 0.5]], "b").records,
+        ]
+    )
+    _, ax = matplotlib.pyplot.subplots()
+    display = MetricComparisonDisplay.from_runs(runs)
+    display.plot(ax, linewidth=4, alpha=0.5)
+    assert display.ax_ is ax and display.names == ["a", "b"]
+    assert [line.get_linewidth() for line in display.lines_] == [4, 4]
+    assert len({line.get_color() for line in display.lines_}) == 2
+    assert [band.get_alpha() for band in display.bands_] == [0.5, 0.5]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["a", "b"]
+
+
+def test_comparison_that_cannot_be_drawn():
+    with pytest.raises(ValueError, match="no training curve"):
+        MetricComparisonDisplay.from_runs(repeated([[]]))
+    with pytest.raises(ValueError, match="'passes' or 'seconds', got 'epochs'"):
+        MetricComparisonDisplay.from_runs(repeated([[1.0]])).plot(against="epochs")

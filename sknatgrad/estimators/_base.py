@@ -25,7 +25,10 @@ from ..training.session import Model, Settings, begin, run, start_and_run
 from ._architecture import build_topology, canonical, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver
 
-PREDICTION_ROWS = 4096
+# Up to this fan-in, metric="auto" keeps the blocks of all units.
+LARGEST_CHEAP_FAN_IN = 32
+# Memory that forward passes of predictions may take at once.
+_PREDICTION_BYTES = 1 << 24
 
 
 class InconsistentVersionWarning(UserWarning):
@@ -92,7 +95,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
     # ---------------------------------------------------------------- fitting
     def _settings(self):
         return Settings(
-            metric=get_metric(self.metric, self.n_mc_samples),
+            metric=self._resolved_metric(),
             damping=self.damping,
             damping_mode=self.damping_mode,
             learning_rate=self.learning_rate,
@@ -105,6 +108,14 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             stopping=Stopping(self.max_iter, self.tol, self.n_iter_no_change),
         )
 
+    def _resolved_metric(self):
+        """The metric; "auto" takes unit blocks where they are cheap."""
+        name = self.metric
+        if isinstance(name, str) and name == "auto":
+            largest = max(group.fan_in for group in self.topology_.groups)
+            name = "bp" if largest <= LARGEST_CHEAP_FAN_IN else "qd_bp"
+        return get_metric(name, self.n_mc_samples)
+
     def _fit(self, data, y, validation, observer):
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
@@ -113,20 +124,39 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             data, validation = self._hold_out(data, y, rng)
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        results = Parallel(n_jobs=self.n_jobs if self.n_init > 1 else None)(
-            delayed(start_and_run)(
-                model,
-                settings,
-                data,
-                seed,
-                (self._parameters, deepcopy(self._state.history)) if warm else None,
-                None if validation is None else (validation, self._validation_score),
-                observer if self.n_init == 1 else PassObserver(self.verbose),
-            )
-            for seed in seeds
+        arguments = (
+            model,
+            settings,
+            data,
+            None if validation is None else (validation, self._validation_score),
+            observer if self.n_init == 1 else PassObserver(self.verbose),
         )
+        previous = (self._parameters, self._state.history) if warm else None
+        results = self._run_starts(seeds, previous, arguments)
         best = min(results, key=lambda result: (result[2] is not None, result[0].final_loss))
         return *best, settings, self.t_ if warm else 0
+
+    def _run_starts(self, seeds, previous, arguments):
+        """Results of all starts, or of those before an interrupt."""
+        model, settings, data, validation, observer = arguments
+        calls = [
+            (model, settings, data, seed, deepcopy(previous), validation, observer)
+            for seed in seeds
+        ]
+        if self.n_jobs not in (None, 1) and len(seeds) > 1:
+            return Parallel(n_jobs=self.n_jobs)(delayed(start_and_run)(*call) for call in calls)
+        results = []
+        for call in calls:
+            try:
+                results.append(start_and_run(*call))
+            except KeyboardInterrupt:
+                if not results:
+                    raise
+                warnings.warn("Training interrupted by user.", stacklevel=4)
+                break
+            if results[-1][0].interrupted:
+                break
+        return results
 
     def _partial_fit(self, data, first):
         rng = check_random_state(self.random_state)
@@ -246,9 +276,15 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
     def _output_values(self, X):
         """Output pre-activations, (n_outputs, n_samples), chunk by chunk."""
         values = np.empty((self.topology_.n_outputs, X.shape[0]))
-        for chunk in chunks(X.shape[0], PREDICTION_ROWS):
+        for chunk in self._prediction_chunks(X):
             values[:, chunk] = self._linearize(X[chunk]).output_preactivations
         return values
+
+    def _prediction_chunks(self, X):
+        """Slices of rows whose forward pass takes bounded memory."""
+        topology = self.topology_
+        row_bytes = 8 * (X.shape[1] + 3 * topology.n_units + 4 * topology.n_outputs)
+        return chunks(X.shape[0], max(1, _PREDICTION_BYTES // row_bytes))
 
     def _linearize(self, X):
         theta = self._parameters[: self.topology_.n_parameters]
@@ -291,8 +327,3 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _seeded(rng, n_starts):
-    """Independent generators whose seeds are drawn up front."""
-    return [np.random.RandomState(seed) for seed in rng.randint(2**31 - 1, size=n_starts)]

@@ -89,7 +89,9 @@ class InspectionMixin:
         return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
 
     def _chosen_metric(self, metric, objective):
-        metric = get_metric(self.metric if metric is None else metric, self.n_mc_samples)
+        if metric is None:
+            metric = self._resolved_metric()
+        metric = get_metric(metric, self.n_mc_samples)
         if metric.modulus.needs_target and objective.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs)

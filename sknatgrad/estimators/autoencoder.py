@@ -10,10 +10,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..outputs import get_output
-from ..training.objective import chunks
 from ..training.session import Data
 from ._architecture import canonical
-from ._base import PREDICTION_ROWS, BaseRiemannianMLP
+from ._base import BaseRiemannianMLP
 from ._callbacks import begin_fit, with_callbacks
 from ._inspection import InspectionMixin
 from ._weights import check_weights
@@ -35,8 +34,9 @@ class RiemannianAutoEncoder(
     activation : str, Activation or list of them, default="tanh"
         "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
         for all hidden layers or one for each.
-    metric : str or Metric, default="qd_bp"
-        Modulus and reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
+    metric : str or Metric, default="auto"
+        "bp" if no unit has more than 32 incoming links, else "qd_bp"; or a modulus and
+        reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
         "euclidean"; `sknatgrad.METRICS` lists all.
     output : str, Output or list of them, default="auto"
         Reading of the output units: "bernoulli" (features in [0, 1]), "square", "poisson",
@@ -76,7 +76,8 @@ class RiemannianAutoEncoder(
         Starts that run at once, through joblib. Does not change results.
     alpha : float, default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
-        (inputs of unit variance, activities within +-1), W the sum of sample weights.
+        (inputs of unit variance, activities within +-1), W the sum of the sample weights
+        (of all rows so far, in `partial_fit`). 0.1 to 1 often helps on small data.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True
@@ -151,7 +152,7 @@ class RiemannianAutoEncoder(
         hidden_layer_sizes=(30, 10, 30),
         activation="tanh",
         *,
-        metric="qd_bp",
+        metric="auto",
         output="auto",
         output_activation="auto",
         connectivity=None,
@@ -302,8 +303,8 @@ class RiemannianAutoEncoder(
     def _n_output_units(self):
         return self.n_features_in_
 
-    def _validation_score(self, output, v, target, weight):
-        return -float(np.average(output.loss(v, target), weights=weight))
+    # Held-out rows are scored by their log-likelihood.
+    _validation_score = None
 
     # ------------------------------------------------------------------- uses
     @property
@@ -324,7 +325,7 @@ class RiemannianAutoEncoder(
         X = self._check_X(X)
         units = self.topology_.levels[self._code_level].units
         codes = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
-        for chunk in chunks(X.shape[0], PREDICTION_ROWS):
+        for chunk in self._prediction_chunks(X):
             codes[chunk] = self._linearize(X[chunk]).a[units].T
         return codes
 
@@ -397,7 +398,7 @@ class RiemannianAutoEncoder(
         """
         X = self._check_X(X)
         scores = np.empty(X.shape[0])
-        for chunk in chunks(X.shape[0], PREDICTION_ROWS):
+        for chunk in self._prediction_chunks(X):
             rows = X[chunk]
             target = rows.toarray().T if sparse.issparse(rows) else rows.T
             v = self._linearize(rows).output_preactivations

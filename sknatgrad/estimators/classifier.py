@@ -36,8 +36,9 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     activation : str, Activation or list of them, default="tanh"
         "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
         for all hidden layers or one for each.
-    metric : str or Metric, default="qd_bp"
-        Modulus and reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
+    metric : str or Metric, default="auto"
+        "bp" if no unit has more than 32 incoming links, else "qd_bp"; or a modulus and
+        reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
         "euclidean"; `sknatgrad.METRICS` lists all.
     output : str or Output, default="auto"
         Reading of the output units: "softmax", "bernoulli", "spherical", "square",
@@ -77,7 +78,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Starts that run at once, through joblib. Does not change results.
     alpha : float, default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
-        (inputs of unit variance, activities within +-1), W the sum of sample weights.
+        (inputs of unit variance, activities within +-1), W the sum of the sample weights
+        (of all rows so far, in `partial_fit`). 0.1 to 1 often helps on small data.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True
@@ -152,7 +154,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         hidden_layer_sizes=(100,),
         activation="tanh",
         *,
-        metric="qd_bp",
+        metric="auto",
         output="auto",
         output_activation="auto",
         connectivity=None,

@@ -11,7 +11,7 @@ def metric_names(text):
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise argparse.ArgumentTypeError("name at least one metric.")
-    known = [*METRICS, *ALIASES]
+    known = [*METRICS, *ALIASES, "auto"]
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)

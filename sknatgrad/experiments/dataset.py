@@ -176,10 +176,17 @@ def _useless(name, entries, values):
         return "constant"
     if values is None and distinct == len(entries) - n_missing > 1:
         return "an entry of its own in each row"
-    if values is not None and name.lower() in _NUMBERING_NAMES and not n_missing:
-        steps = np.unique(np.diff(values))
-        return "row numbers" if steps.tolist() == [1.0] else ""
-    return ""
+    if values is None or n_missing or distinct < len(entries) or not _names_an_id(name):
+        return ""
+    return "numbers the rows" if np.array_equal(values, np.rint(values)) else ""
+
+
+def _names_an_id(name):
+    """Whether a column is called like one that tells rows apart."""
+    lower = name.lower()
+    return (
+        lower in _NUMBERING_NAMES or lower.endswith(("_id", " id")) or name.endswith(("Id", "ID"))
+    )
 
 
 def _missing_lines(missing):
@@ -247,7 +254,7 @@ def _without_single_rows(labels, known):
 
 def _check_enough(name, target, task):
     if len(target) < FEWEST_ROWS:
-        raise TableError(f"{len(target)} rows with a target are too few: give at least 10.")
+        raise TableError(f"too few rows with a target: {len(target)}, at least {FEWEST_ROWS} are needed.")
     distinct = len(set(target))
     if distinct == 1:
         kind = "class" if task == "classification" else "value"

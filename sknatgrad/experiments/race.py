@@ -19,7 +19,7 @@ from .unwrapping import even_times, final_estimator
 
 TARGET = 0.01
 # Both libraries say this when Ctrl-C ends a fit early; a race must then end as well.
-_INTERRUPTED = "Training interrupted by user"
+INTERRUPTED = "Training interrupted by user"
 _PLAIN_GRADIENT = ("euclidean", "backprop")
 
 
@@ -221,7 +221,7 @@ def _timed_fit(model, X, y):
         seconds = time.perf_counter() - start
     exhausted = False
     for warning in caught:
-        if _INTERRUPTED in str(warning.message):
+        if INTERRUPTED in str(warning.message):
             raise KeyboardInterrupt
         if issubclass(warning.category, ConvergenceWarning):
             exhausted = True

@@ -11,6 +11,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import OneHotEncoder
 
 from ..estimators import RiemannianMLPClassifier, RiemannianMLPRegressor
+from ..plotting.naming import method_name
 from .csv_table import TableError
 from .race import Competitor, plain_gradient_note
 
@@ -155,7 +156,7 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     if max_iter is not None:
         common["max_iter"] = max_iter
     own = RiemannianMLPRegressor if regression else RiemannianMLPClassifier
-    default = own().metric
+    default = _default_metric(own)
     names = [default, *METRICS] if metrics is None else metrics
     ours = [
         Competitor(name, own(metric=name, **common), note=_note(name, default))
@@ -174,5 +175,10 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     ]
 
 
+def _default_metric(estimator_class):
+    """The metric that networks as they come train in."""
+    return method_name(estimator_class(max_iter=0).fit([[0.0], [1.0]], [0, 1]))
+
+
 def _note(name, default):
-    return "our default" if name == default else plain_gradient_note(name)
+    return "our default" if name in (default, "auto") else plain_gradient_note(name)

@@ -31,7 +31,9 @@ def _dense_moments(X, weight):
     """Mean, variance and skewness of the columns."""
     n_samples = X.shape[0]
     parts = [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
-    unit = _unit(np.max([np.maximum(X[p].max(axis=0), -X[p].min(axis=0)) for p in parts], axis=0))
+    highest = np.max([X[part].max(axis=0) for part in parts], axis=0)
+    lowest = np.min([X[part].min(axis=0) for part in parts], axis=0)
+    unit = _unit(np.maximum(highest, -lowest))
     mean = sum(weight[part] @ (X[part] / unit) for part in parts)
     variance, third = np.zeros_like(mean), np.zeros_like(mean)
     for part in parts:
@@ -41,6 +43,9 @@ def _dense_moments(X, weight):
         variance += weight[part] @ square
         square *= deviation
         third += weight[part] @ square
+    # The mean of equal values is rounded; these columns are to be exactly constant.
+    same = highest == lowest
+    mean[same], variance[same], third[same] = (highest / unit)[same], 0.0, 0.0
     return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
 
 

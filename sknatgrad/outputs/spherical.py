@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..network.activations import ReLU
 from ._base import Output
 from .categorical import Categorical
 
@@ -27,7 +28,9 @@ class Spherical(Output):
 
     def starting_point(self, target, sample_weight, n_outputs):
         # Scaling all activities changes nothing: start far from the side on which they
-        # are all saturated, where nothing distinguishes the classes any more.
+        # are all saturated (or off), where nothing distinguishes the classes any more.
+        if isinstance(self.activation, ReLU):
+            return np.full(n_outputs, 2.0), np.ones(n_outputs)
         if self.activation.logistic_gain is None or self.activation.midpoint == 0:
             return None
         return np.full(n_outputs, -2.0 / self.activation.logistic_gain), np.ones(n_outputs)

@@ -23,7 +23,9 @@ class Square(Output):
     def starting_point(self, target, sample_weight, n_outputs):
         if not self.free_scale:
             return None
-        return weighted_moments(target.T, sample_weight)[:2]
+        centre, scale, _ = weighted_moments(target.T, sample_weight)
+        # Below this the deviation is the rounding error of the mean.
+        return centre, np.where(scale > 1e-13 * np.abs(centre), scale, 0.0)
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

@@ -1,5 +1,6 @@
 """Displays in scikit-learn's style; they need matplotlib."""
 
+from .comparison import MetricComparisonDisplay
 from .curves import TrainingCurveDisplay
 
-__all__ = ["TrainingCurveDisplay"]
+__all__ = ["MetricComparisonDisplay", "TrainingCurveDisplay"]

@@ -5,7 +5,9 @@ from itertools import cycle
 
 import numpy as np
 
-_AXES = {"passes": "passes over the data", "seconds": "seconds"}
+from .naming import method_name
+
+AXES = {"passes": "passes over the data", "seconds": "seconds"}
 # Okabe and Ito's colours, told apart by colour-blind readers too; each comes with its
 # own marker and, after one round, with another dash pattern.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -47,10 +49,10 @@ class TrainingCurveDisplay:
     >>> from sknatgrad import RiemannianMLPClassifier
     >>> from sknatgrad.plotting import TrainingCurveDisplay
     >>> X, y = load_wine(return_X_y=True)
-    >>> clf = RiemannianMLPClassifier((10,), random_state=0).fit(X, y)
+    >>> clf = RiemannianMLPClassifier((10,), metric="kron_bp", random_state=0).fit(X, y)
     >>> display = TrainingCurveDisplay.from_estimators([clf])
     >>> display.names
-    ['qd_bp']
+    ['kron_bp']
     """
 
     def __init__(self, *, losses, names, times=None):
@@ -95,7 +97,7 @@ class TrainingCurveDisplay:
                 )
         return cls(
             losses=[est.loss_curve_ for est in finals],
-            names=[_name(est) for est in finals] if names is None else list(names),
+            names=[method_name(est) for est in finals] if names is None else list(names),
             times=[getattr(est, "time_curve_", None) for est in finals],
         )
 
@@ -125,16 +127,16 @@ class TrainingCurveDisplay:
         """
         abscissae = self._abscissae(against)
         if ax is None:
-            with _needs_matplotlib():
+            with needs_matplotlib():
                 import matplotlib.pyplot as plt
             ax = plt.subplots(layout="constrained")[1]
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
         for name, x, loss, style in zip(
-            self.names, abscissae, self.losses, _styles(), strict=False
+            self.names, abscissae, self.losses, line_styles(), strict=False
         ):
             style = {**style, "markevery": [len(loss) - 1] if len(loss) else [], "label": name}
             self.lines_ += ax.plot(x, loss, **{**style, **kwargs})
-        ax.set(xscale="log", yscale="log", xlabel=_AXES[against], ylabel="training loss")
+        ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="training loss")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter("{x:g}")
         ax.legend(frameon=False)
@@ -173,7 +175,7 @@ def two_panels(display, title="", target=None, ylabel="training log-loss (nats)"
     ImportError
         If matplotlib is missing.
     """
-    with _needs_matplotlib():
+    with needs_matplotlib():
         from matplotlib.figure import Figure
     figure = Figure(figsize=(10, 4.6), layout="constrained")
     figure.suptitle(title)
@@ -191,12 +193,7 @@ def two_panels(display, title="", target=None, ylabel="training log-loss (nats)"
     return figure
 
 
-def _name(estimator):
-    metric = getattr(estimator, "metric", None)
-    return metric if isinstance(metric, str) else type(estimator).__name__
-
-
-def _styles():
+def line_styles():
     """Endless line styles; the end of a line carries its marker."""
     for dashes in cycle(_DASHES):
         for colour, marker in zip(_COLOURS, _MARKERS, strict=True):
@@ -204,7 +201,8 @@ def _styles():
 
 
 @contextmanager
-def _needs_matplotlib():
+def needs_matplotlib():
+    """Say how to get matplotlib where it is missing."""
     try:
         yield
     except ImportError as missing:

@@ -32,7 +32,9 @@ class Evaluation:
     parameters : ndarray
         theta, then the output's own parameters.
     loss : float
-        Penalised mean loss in nats; NaN or infinite where it overflows.
+        Penalised mean loss; NaN or infinite where it overflows.
+    data_loss : float
+        Mean loss without penalty, nats.
     points : list of LossPoint or None
         Forward passes of the chunks, where memory allows to keep them: an accepted
         trial is the next step's start.
@@ -40,6 +42,7 @@ class Evaluation:
 
     parameters: np.ndarray
     loss: float
+    data_loss: float
     points: list | None
 
 
@@ -61,6 +64,11 @@ class Objective:
         Inputs and targets are told in these, chunk by chunk.
     dtype : numpy dtype
         Of forward and backward passes; means are float64 in any case.
+
+    Attributes
+    ----------
+    penalty_weight : float
+        W; may be set to that of a larger data set of which these rows are a part.
     """
 
     def __init__(
@@ -81,6 +89,7 @@ class Objective:
         self.total_weight = float(
             self.n_samples if sample_weight is None else np.sum(sample_weight)
         )
+        self.penalty_weight = self.total_weight
         row_bytes = self._row_bytes()
         working = get_config()["working_memory"] * _MEBIBYTE
         length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
@@ -106,7 +115,7 @@ class Objective:
             self.coordinates,
             self.dtype,
         )
-        part._pool = self._pool
+        part._pool, part.penalty_weight = self._pool, self.penalty_weight
         return part
 
     def _target_rows(self, chosen):
@@ -144,14 +153,13 @@ class Objective:
 
     def evaluate(self, parameters):
         """One forward pass, an `Evaluation`."""
-        points = [] if self._kept else None
-        loss = self._penalty(parameters)
+        points, loss = [] if self._kept else None, 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for point in self._points(parameters):
                 loss += point.weight / self.total_weight * point.loss()
                 if points is not None:
                     points.append(point)
-        return Evaluation(parameters, loss, points)
+            return Evaluation(parameters, loss + self._penalty(parameters), loss, points)
 
     def output_values(self, parameters):
         """Output pre-activations of all rows, (n_outputs, n_samples)."""
@@ -211,7 +219,7 @@ class Objective:
     @property
     def ridge(self):
         """Second derivatives of the penalty, or None without penalty."""
-        return None if self.penalty is None else self.penalty / self.total_weight
+        return None if self.penalty is None else self.penalty / self.penalty_weight
 
     def _penalty(self, parameters):
         if self.penalty is None:

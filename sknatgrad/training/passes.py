@@ -54,7 +54,7 @@ class BatchPass:
         return Path.starting_at(self.parameters)
 
     def run(self, history):
-        """One step; returns the loss after it."""
+        """One step; returns the penalised and the data loss after it."""
         if self._direction is None:
             gradient, statistics = self.objective.differentiate(
                 self._current, self.descent.metric, self.rng
@@ -64,7 +64,7 @@ class BatchPass:
             self._direction = steepest(solve, gradient)
         if not self.rule.exhausted:
             self._search(history)
-        return self._current.loss
+        return self._current.loss, self._current.data_loss
 
     def _search(self, history):
         following = self.rule.search(self.objective, self._current, *self._direction)
@@ -137,20 +137,23 @@ class MiniBatchPass:
         return self.path.average
 
     def run(self, history):
-        """One pass; returns the mean of the batch losses, each before its step."""
+        """One pass; returns means of the batch losses, each before its step.
+
+        With the penalty, and without.
+        """
         n_samples = self.objective.n_samples
         order = self.rng.permutation(n_samples) if self.shuffle else np.arange(n_samples)
-        total = 0.0
+        total = np.zeros(2)
         for batch in gen_batches(n_samples, self.batch_size):
             part = self.objective.rows(order[batch])
             if part.total_weight > 0:
                 total += part.total_weight * self._step(part, history)
         if self.objective.total_weight == 0:
-            return 0.0
-        loss = total / self.objective.total_weight
+            return 0.0, 0.0
+        loss, data_loss = (total / self.objective.total_weight).tolist()
         if self.adapt:
             self.rule.end_pass(loss)
-        return loss
+        return loss, data_loss
 
     def _metric_is_due(self):
         """Whether this batch is to be mixed into the metric."""
@@ -169,7 +172,7 @@ class MiniBatchPass:
         following = self._following(part, current, direction, self.rule.propose(slope), history)
         if following is not None:
             self.path = self.path.advanced(following)
-        return current.loss
+        return np.array([current.loss, current.data_loss])
 
     def _following(self, part, current, direction, rate, history):
         """The next iterate, or None for a rejected step.

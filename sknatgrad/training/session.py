@@ -169,6 +169,9 @@ class TrainingState:
     history : History
     solver : Refactored or None
         Of the mini-batch steps.
+    weight, streamed : float
+        Total sample weight of the data, by which the penalty is divided; of it, what
+        came in calls of `partial_fit`.
     """
 
     coordinates: Coordinates
@@ -178,6 +181,16 @@ class TrainingState:
     rng: np.random.RandomState
     history: History
     solver: Refactored | None = None
+    weight: float = 0.0
+    streamed: float = 0.0
+
+    def see(self, weight, streaming):
+        """Take note of data of that total weight that come to be learned."""
+        if streaming:
+            self.streamed += weight
+            self.weight = max(self.weight, self.streamed)
+        else:
+            self.weight = weight
 
 
 def begin(model, settings, data, rng, previous=None, streaming=False):
@@ -207,7 +220,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     else:
         parameters, history = coordinates.inward(previous[0]), previous[1]
         history.resume()
-    history.unit = 1.0 if coordinates.outputs is None else coordinates.outputs.loss_unit
+    scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
+    history.unit = coordinates.outputs.loss_unit if scaled else 1.0
     n_samples = data.X.shape[0]
     running = RunningMetric(settings.metric, 0.0)
     rule = settings.step_rule(n_samples, streaming)
@@ -221,8 +235,9 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     ----------
     model, settings, data, state, streaming
         As in `begin`.
-    validation : pair (Data, callable), optional
-        Held-out rows, and a score of (bound output, output pre-activations, data).
+    validation : pair (Data, callable or None), optional
+        Held-out rows, and a score of (bound output, output pre-activations, encoded
+        target, weight); minus the loss without it.
     observer : object, optional
         As in `Trainer`, but given a function that computes parameters for the data as
         given in place of the path.
@@ -233,6 +248,8 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     error : ValueError or None
         What ended the training, if it overflowed.
     """
+    weight = data.X.shape[0] if data.weight is None else float(data.weight.sum())
+    state.see(weight, streaming)
     objective = _objective(model, settings, data, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
@@ -321,9 +338,11 @@ def _objective(model, settings, data, state):
         penalty = settings.alpha * standard_factor(model.network, scale.scale) ** 2
     X, coordinates = _at_hand(data.X, coordinates)
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
-    return Objective(
+    objective = Objective(
         model.network, model.output, X, data.target, data.weight, penalty, coordinates, dtype
     )
+    objective.penalty_weight = state.weight
+    return objective
 
 
 def _at_hand(X, coordinates):
@@ -338,8 +357,8 @@ def _at_hand(X, coordinates):
 
 
 def _passes(model, settings, objective, state, streaming):
-    relative = settings.damping_mode == "relative"
-    metric = safeguarded(settings.metric) if relative else settings.metric
+    guarded = settings.damping_mode == "relative" and settings.damping > 0
+    metric = safeguarded(settings.metric) if guarded else settings.metric
     descent = Descent(metric, settings.damping, settings.damping_mode)
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)
@@ -387,9 +406,11 @@ def _validator(model, settings, state, data, score):
     size = model.network.topology.n_parameters
 
     def validate(parameters):
+        loss = objective.evaluate(parameters).data_loss * state.history.unit
+        if score is None:
+            return -loss, loss
         output = model.output.with_parameters(parameters[size:])
         v = objective.output_values(parameters)
-        loss = objective.evaluate(parameters).loss * state.history.unit
         return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
 
     return validate

@@ -50,8 +50,10 @@ class Trainer:
         After the last completed pass; the best one if there is a validation.
     n_iter : int
         Completed passes.
+    interrupted : bool
+        Whether the user stopped the training.
     best : float
-        Lowest loss (with its sign changed), or highest validation score.
+        Lowest penalised loss (with its sign changed), or highest validation score.
     final_loss : float
         Training loss of the last pass, in the history's unit.
     """
@@ -61,7 +63,7 @@ class Trainer:
         self.validate, self.observer = validate, observer
         self.path = passes.path
         self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
-        self._best_path, self.final_loss = None, np.nan
+        self._best_path, self.final_loss, self.interrupted = None, np.nan, False
 
     def run(self):
         """Train.
@@ -82,6 +84,7 @@ class Trainer:
         try:
             self._run()
         except KeyboardInterrupt:
+            self.interrupted = True
             warnings.warn("Training interrupted by user.", stacklevel=4)
         if self._best_path is not None:
             self.path = self._best_path
@@ -95,13 +98,13 @@ class Trainer:
         for _ in range(self.stopping.max_iter):
             if self.observer is not None:
                 self.observer.begin()
-            loss, score, held_out_loss = self._pass()
+            loss, data_loss, score, held_out_loss = self._pass()
             self._record(loss, score, held_out_loss)
             asked = self.observer is not None and self.observer.end(
                 self.n_iter, self.final_loss, score, self.path
             )
             # No loss is negative: below tol there is nothing left to gain.
-            spent = score is None and loss < self.stopping.tol
+            spent = score is None and data_loss < self.stopping.tol
             if self._stalled(-loss if score is None else score) or spent or asked:
                 return
         if self.stopping.max_iter and self.stopping.warn:
@@ -113,15 +116,19 @@ class Trainer:
             )
 
     def _pass(self):
-        """Loss of one pass, and score and loss on held-out data (None without)."""
-        loss = self.passes.run(self.history)
+        """Losses of one pass, and score and loss on held-out data (None without)."""
+        loss, data_loss = self.passes.run(self.history)
         parameters = self.passes.parameters
         if not (np.isfinite(loss) and np.isfinite(parameters).all()):
             raise ValueError(
                 "Solver produced non-finite parameter weights. The input data may contain "
                 "large values and need to be preprocessed, or the learning rate is too large."
             )
-        return loss, *((None, None) if self.validate is None else self.validate(parameters))
+        return (
+            loss,
+            data_loss,
+            *((None, None) if self.validate is None else self.validate(parameters)),
+        )
 
     def _record(self, loss, score, held_out_loss):
         # Nothing here can fail or be slow: a pass counts as a whole or not at all.

@@ -52,7 +52,11 @@ class Safeguarded(Modulus):
         squares = np.square(point.backpropagated)
         squares *= self.outer_product
         squares += values
-        if self.base.vanishes_with_residual:
-            point = point.softened(self.softening)
-            squares += _BACKPROPAGATED_SHARE * Backpropagated().values(point, rng)
+        squares += self.rescue(point, rng)
         return squares
+
+    def rescue(self, point, rng):
+        if not self.base.vanishes_with_residual:
+            return 0.0
+        softened = point.softened(self.softening)
+        return _BACKPROPAGATED_SHARE * Backpropagated().values(softened, rng)

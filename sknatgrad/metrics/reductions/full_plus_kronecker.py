@@ -31,6 +31,7 @@ class FullPlusKronecker(Reduction):
         # Sampled seeds must be the same for both parts.
         drawn = list(modulus.pulled(point, rng))
         values = sum(np.einsum("ufn,ufn->un", pulled, pulled) for pulled in drawn)
+        values = values + modulus.rescue(point, rng)
         size = point.lin.topology.n_parameters
         rows = [point.lin.jacobian(pulled) for pulled in drawn]
         if sum(map(len, rows)) < size:

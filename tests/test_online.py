@@ -1,0 +1,270 @@
+"""Streams: the running metric, partial_fit against fit, pickles, and learning from single rows."""
+
+import io
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from engine import assert_close, parts_of, problem_of
+from sklearn.datasets import load_iris, make_blobs
+
+from sknatgrad import (
+    METRICS,
+    RiemannianAutoEncoder,
+    RiemannianMLPClassifier,
+    RiemannianMLPRegressor,
+    get_metric,
+)
+from sknatgrad.training import RunningMetric
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+FAMILIES = ["qd_bp", "qd_fisher", "bp", "unitwise_fisher", "kron_bp", "op", "unitwise_op", "qd_op"]
+CALLS = 150
+
+
+def make(hidden_layer_sizes=(5,), **parameters):
+    """A small classifier."""
+    return RiemannianMLPClassifier(hidden_layer_sizes, **{"random_state": 0, **parameters})
+
+
+def iris():
+    """Rows in random order."""
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], y[order]
+
+
+def flat(est):
+    """All parameters."""
+    coefs = [c.toarray() if sp.issparse(c) else c for c in est.coefs_]
+    return np.concatenate([part.ravel() for part in coefs + est.intercepts_])
+
+
+def stream(est, X, *targets, size=1, **arguments):
+    """Feed rows in batches."""
+    for start in range(0, X.shape[0], size):
+        rows = slice(start, start + size)
+        est.partial_fit(X[rows], *(t[rows] for t in targets), **arguments)
+    return est
+
+
+# ------------------------------------------------------------------- the running metric
+def batches(name, sizes):
+    """Statistics of consecutive batches and their dense matrices."""
+    metric, problem = get_metric(name), problem_of("softmax", (3, 4, 3), n_samples=sum(sizes))
+    rng, start = np.random.RandomState(0), 0
+    for size in sizes:
+        rows = slice(start, start + size)
+        parts = {"X": problem.X[rows], "target": problem.target[..., rows], "weights": None}
+        part = type(problem)(**{**vars(problem), **parts})
+        statistics = metric.statistics(part.point(), rng)
+        yield problem.topology, metric, statistics, float(size)
+        start += size
+
+
+def kept(name, topology, metric, statistics):
+    """What a reduction keeps of the matrix, entries that are means over samples."""
+    prefix, matrix = parts_of(name)[1], metric.reduction.to_dense(topology, statistics[0])
+    if prefix == "kron":
+        return np.concatenate([np.ravel(part) for part in statistics[0]])
+    if prefix == "qd":
+        is_bias = ~topology.is_weight
+        return matrix[is_bias | is_bias[:, None] | np.eye(len(matrix), dtype=bool)]
+    return matrix**2 if name == "adagrad" else matrix
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_recursion_is_the_averaged_matrix(name):
+    """(1 - g) A + g A(x) with g = B / window, after an even average of what came first."""
+    window, average, seen = 12.0, None, 0.0
+    running = RunningMetric(get_metric(name), window)
+    for topology, metric, statistics, weight in batches(name, [4, 4, 2, 1, 1, 6, 3, 1]):
+        matrix = kept(name, topology, metric, statistics)
+        seen += weight
+        share = min(1.0, weight / max(weight, min(window, seen)))
+        average = matrix if average is None else (1 - share) * average + share * matrix
+        found = kept(name, topology, metric, running.update(statistics, weight))
+        assert_close(found, average, 1e-10)
+
+
+@pytest.mark.parametrize("name", ["bp", "qd_bp", "kron_bp", "fisher"])
+def test_first_batches_are_averaged_by_weight(name):
+    """Until the window is full the metric is that of all rows so far, as one batch."""
+    running = RunningMetric(get_metric(name), 1000.0)
+    for topology, metric, statistics, weight in batches(name, [5, 1, 9, 3]):
+        found = running.update(statistics, weight)
+    whole = next(iter(batches(name, [18])))[2]
+    assert_close(
+        metric.reduction.to_dense(topology, found[0]),
+        metric.reduction.to_dense(topology, whole[0]),
+        1e-10,
+    )
+
+
+def test_window_of_zero_forgets():
+    """The last batch alone."""
+    running = RunningMetric(get_metric("bp"), 0.0)
+    for _, _, statistics, weight in batches("bp", [4, 2, 1]):
+        assert running.update(statistics, weight) is statistics
+
+
+# ------------------------------------------------------------------- calls and passes
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("batch_size", [1, 25])
+def test_calls_on_batches_are_a_pass(metric, batch_size):
+    """From the same untrained network, k calls do what one pass of fit does."""
+    X, y = iris()
+    X, y = X[:75], y[:75]
+    kw = dict(metric=metric, shuffle=False, batch_size=batch_size, tol=0.0)
+    calls = stream(make(max_iter=0, **kw).fit(X, y), X, y, size=batch_size)
+    whole = make(max_iter=1, **kw).fit(X, y)
+    np.testing.assert_allclose(flat(calls), flat(whole), rtol=0, atol=1e-10)
+    assert calls.t_ == whole.t_ == 75
+
+
+@pytest.mark.parametrize("kind", ["regressor", "autoencoder", "weights", "multilabel"])
+def test_calls_on_batches_are_a_pass_elsewhere(kind):
+    """The same for the other estimators, several outputs, and with sample weights."""
+    X, y = iris()
+    kw = dict(shuffle=False, batch_size=30, tol=0.0, random_state=0, hidden_layer_sizes=(4,))
+    targets = (y,)
+    cls = RiemannianMLPClassifier
+    if kind == "regressor":
+        cls, targets = RiemannianMLPRegressor, (np.column_stack([y, X @ [1, -1, 2, 0]]),)
+    elif kind == "autoencoder":
+        cls, targets = RiemannianAutoEncoder, ()
+    elif kind == "weights":
+        targets = (y, np.tile([1.0, 2.0, 0.5], 50))
+    elif kind == "multilabel":
+        targets = ((X > X.mean(axis=0)).astype(int),)
+    fit = {"sample_weight": targets[1]} if kind == "weights" else {}
+    calls = cls(max_iter=0, **kw).fit(X, *targets[:1], **fit)
+    calls = stream(calls, X, *targets, size=30)
+    whole = cls(max_iter=1, **kw).fit(X, *targets[:1], **fit)
+    np.testing.assert_allclose(flat(calls), flat(whole), rtol=0, atol=1e-10)
+
+
+# ------------------------------------------------------------------- first and late rows
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "kron_bp", "diag_bp", "op"])
+def test_first_call_with_one_row(metric):
+    """One row is enough to begin: it gives scales to the features, and what follows is learnt."""
+    X, y = iris()
+    clf = make(metric=metric).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    assert np.isfinite(clf.predict_proba(X)).all()
+    for _ in range(8):
+        stream(clf, X, y)
+    assert clf.score(X, y) > 0.9
+
+
+def test_first_row_of_zeros():
+    """Features that are 0 in the first row are learnt from later."""
+    X, y = iris()
+    clf = make().partial_fit(np.zeros((1, 4)), [0], classes=[0, 1, 2])
+    for _ in range(3):
+        stream(clf, X - X.mean(axis=0), y, size=10)
+    assert clf.score(X - X.mean(axis=0), y) > 0.9
+
+
+@pytest.mark.parametrize("output", ["auto", "bernoulli", "square", "spherical"])
+def test_late_classes(output):
+    """A class that is named at first and comes later is learnt."""
+    X, y = iris()
+    early = y < 2
+    clf = stream(make(output=output), X[early], y[early], size=10, classes=[0, 1, 2])
+    assert clf.predict_proba(X).shape == (150, 3)
+    for _ in range(20):
+        stream(clf, X, y, size=10)
+    assert clf.score(X[y == 2], y[y == 2]) > 0.8 and clf.score(X, y) > 0.9
+
+
+def test_multilabel_stream():
+    """Indicator matrices need no `classes`."""
+    X, _ = iris()
+    Y = (X > X.mean(axis=0)).astype(int)
+    clf = make()
+    for _ in range(4):
+        stream(clf, X, Y, size=10)
+    assert np.mean(clf.predict(X) == Y) > 0.9
+    assert clf.predict_proba(X).shape == Y.shape
+
+
+def test_several_targets_in_a_stream():
+    """A regressor of several targets of different units."""
+    X, _ = iris()
+    Y = np.column_stack([X[:, 0] - X[:, 1], 1e6 * X[:, 2], 1e-6 * X[:, 3] + 1])
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(5,), random_state=0)
+    for _ in range(10):
+        stream(reg, X, Y, size=10)
+    assert reg.predict(X).shape == (150, 3)
+    assert (1 - ((reg.predict(X) - Y) ** 2).mean(axis=0) / Y.var(axis=0) > 0.9).all()
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "kron_bp", "diag_bp", "euclidean"])
+def test_sparse_rows(metric):
+    """Single sparse rows, many of them empty, are what dense ones are."""
+    y = iris()[1]
+    X = sp.random_array((150, 30), density=0.03, rng=np.random.default_rng(0), format="csr")
+    assert (np.diff(X.indptr) == 0).sum() > 30
+    one = stream(make(metric=metric), X, y, classes=[0, 1, 2])
+    other = stream(make(metric=metric), X.toarray(), y, classes=[0, 1, 2])
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X.toarray()), atol=1e-10)
+
+
+# ------------------------------------------------------------------- pickles
+@pytest.mark.parametrize("metric", [name for name in METRICS if name != "mc_fisher"])
+@pytest.mark.parametrize("size", [1, 25])
+def test_pickled_stream_resumes_bit_for_bit(metric, size):
+    """Saving in the middle changes nothing, Monte-Carlo draws included."""
+    X, y = iris()
+    one = stream(make(metric=metric), X[:50], y[:50], size=size, classes=[0, 1, 2])
+    other = pickle.loads(pickle.dumps(one))
+    for est in (one, other):
+        stream(est, X[50:100], y[50:100], size=size)
+    np.testing.assert_array_equal(flat(one), flat(other))
+    assert one.loss_curve_ == other.loss_curve_
+
+
+def test_pickles_do_not_grow():
+    """However long a stream, the model stays of one size; its curves speak of 1000 calls."""
+    X, y = iris()
+    clf, sizes = make((2,)), []
+    for number in range(1300):
+        row = slice(number % 150, number % 150 + 1)
+        clf.partial_fit(X[row], y[row], classes=[0, 1, 2])
+        if number in (1010, 1299):
+            sizes.append(len(pickle.dumps(clf)))
+    assert abs(sizes[1] - sizes[0]) < 100
+    assert clf.t_ == 1300
+    assert len(clf.loss_curve_) == len(clf.learning_rate_curve_) == len(clf.time_curve_) == 1000
+    assert np.all(np.diff(clf.time_curve_) >= 0)
+
+
+def test_pickles_of_big_batches_hold_no_data():
+    """Rows are not kept from call to call."""
+    X = np.random.default_rng(0).normal(size=(2000, 20))
+    clf = make((2,)).partial_fit(X, X[:, 0] > 0, classes=[False, True])
+    buffer = io.BytesIO()
+    pickle.dump(clf, buffer)
+    assert buffer.tell() < 40_000
+
+
+# ------------------------------------------------------------------- learning row by row
+@pytest.mark.parametrize("metric", FAMILIES)
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+def test_families_learn_row_by_row(metric, how):
+    """Parameters and losses stay finite without a warning, and easy classes are learnt."""
+    centres = [(-6.0, 0.0), (6.0, 0.0), (0.0, 8.0)]
+    X, y = make_blobs(CALLS, centers=centres, cluster_std=1.0, random_state=0)
+    clf = make(metric=metric, batch_size=1, max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        if how == "fit":
+            clf.fit(X, y)
+        else:
+            for _ in range(3):
+                stream(clf, X, y, classes=[0, 1, 2])
+    assert np.isfinite(flat(clf)).all() and np.isfinite(clf.loss_curve_).all()
+    assert clf.score(X, y) > 0.9

@@ -1,0 +1,245 @@
+"""The regressor: against linear models, losses, shapes of targets, the parameter `loss`."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
+from sklearn.model_selection import GridSearchCV
+
+from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+NEWTON = ["fisher", "unitwise_fisher", "bp", "kron_bp", "kron_fisher"]
+
+
+def make(hidden_layer_sizes=(5,), **parameters):
+    """A small regressor without penalty."""
+    defaults = {"random_state": 0, "max_iter": 30, "alpha": 0.0}
+    return RiemannianMLPRegressor(
+        hidden_layer_sizes=hidden_layer_sizes, **{**defaults, **parameters}
+    )
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Diabetes."""
+    return load_diabetes(return_X_y=True)
+
+
+def counts(n=400):
+    """Counts whose logarithmic mean is linear."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, -3]
+    return X, rng.poisson(np.exp(X @ [0.5, -0.03, 2.0, 0.1] + 0.8)).astype(float)
+
+
+# ------------------------------------------------------------------- linear models
+@pytest.mark.parametrize("metric", NEWTON)
+def test_undamped_linear_model_is_least_squares(data, metric):
+    """Without hidden layer and damping two passes are enough: the plain metric is the Hessian."""
+    X, y = data
+    reg = make((), metric=metric, damping=0.0, damping_mode="absolute", max_iter=2).fit(X, y)
+    want = LinearRegression().fit(X, y)
+    np.testing.assert_allclose(reg.predict(X), want.predict(X), rtol=0, atol=1e-8 * y.std())
+
+
+@pytest.mark.parametrize("metric", ["bp", "fisher"])
+def test_linear_model_is_newton_by_default(data, metric):
+    """The same under the default damping mode: damping 0 is no damping."""
+    X, y = data
+    reg = make((), metric=metric, damping=0.0, max_iter=2).fit(X, y)
+    want = LinearRegression().fit(X, y)
+    np.testing.assert_allclose(reg.predict(X), want.predict(X), rtol=0, atol=1e-8 * y.std())
+
+
+@pytest.mark.parametrize("metric", ["bp", "fisher", "kron_bp", "qd_bp"])
+def test_linear_models_converge_to_least_squares(data, metric):
+    """With default damping the limit is the same, with one target or several."""
+    X, y = data
+    Y = np.column_stack([y, -1e3 * y + X[:, 0], X[:, 1] ** 2])
+    want = LinearRegression().fit(X, Y).predict(X)
+    reg = make((), metric=metric, max_iter=3000, tol=1e-13, n_iter_no_change=20).fit(X, Y)
+    assert (np.abs(reg.predict(X) - want).max(axis=0) < 1e-4 * Y.std(axis=0)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_linear_classifier_is_logistic_regression(n_classes, weighted):
+    """Without hidden layer and penalty: the log-loss of scikit-learn's, on data that overlap."""
+    X, y = load_iris(return_X_y=True)
+    rows = y > 0 if n_classes == 2 else y >= 0
+    X, y = X[rows, :2], y[rows]
+    weight = np.random.default_rng(0).uniform(0.2, 2, size=len(y)) if weighted else None
+    want = LogisticRegression(C=1e10, tol=1e-10, max_iter=100_000).fit(X, y, weight)
+    clf = RiemannianMLPClassifier((), alpha=0.0, random_state=0, tol=1e-12, max_iter=3000)
+    clf.fit(X, y, weight)
+    losses = [log_loss(y, est.predict_proba(X), sample_weight=weight) for est in (clf, want)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    assert clf.loss(X, y, weight) == pytest.approx(losses[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "fisher"])
+def test_linear_poisson_model_is_scikit_learns(metric):
+    """Poisson regression without penalty."""
+    X, y = counts()
+    want = PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000, solver="newton-cholesky")
+    want.fit(X, y)
+    reg = make((), loss="poisson", metric=metric, tol=1e-14, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(reg.predict(X), want.predict(X), rtol=1e-5)
+
+
+def test_poisson_loss_is_half_the_deviance():
+    """Up to what depends on the targets alone; predictions are positive."""
+    X, y = counts()
+    fits = [make(loss="poisson", max_iter=n).fit(X, y) for n in (0, 3, 20)]
+    deviances = np.array([mean_poisson_deviance(y, reg.predict(X)) for reg in fits])
+    losses = np.array([reg.loss(X, y) for reg in fits])
+    np.testing.assert_allclose(np.diff(losses), np.diff(deviances) / 2, rtol=1e-9)
+    assert (np.diff(losses) < 0).all() and (fits[-1].predict(X) > 0).all()
+
+
+def test_negative_counts_are_refused():
+    """The message says what the loss needs."""
+    X, y = counts(20)
+    with pytest.raises(ValueError, match=r"negative|>= 0|poisson"):
+        make(loss="poisson").fit(X, y - 10)
+
+
+# ------------------------------------------------------------------- targets
+def test_shapes_of_targets(data):
+    """Predictions have the shape of the targets: one axis, one column, several."""
+    X, y = data
+    for target in (y, y[:, None], np.column_stack([y, y**2, -y])):
+        reg = make(max_iter=5).fit(X, target)
+        assert reg.predict(X).shape == target.shape
+        assert reg.n_outputs_ == (1 if target.ndim == 1 else target.shape[1])
+    with pytest.raises(ValueError, match="targets"):
+        reg.loss(X, y)
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+def test_targets_of_several_units_are_learnt_alike(data, batch_size):
+    """A column's unit gives it no weight: each is learnt as well as the others."""
+    X, y = data
+    Y = np.column_stack([y, 1e6 * y + 3, -1e-6 * y - 1e3])
+    reg = make(batch_size=batch_size).fit(X, Y)
+    P = (reg.predict(X) - Y.mean(axis=0)) / Y.std(axis=0)
+    np.testing.assert_allclose(P[:, 1], P[:, 0], atol=0.3)
+    quality = 1 - ((reg.predict(X) - Y) ** 2).mean(axis=0) / Y.var(axis=0)
+    assert (quality > 0.5).all()
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+@pytest.mark.parametrize("value", [0.0, 5.0, 0.1, -1e6, 1e100])
+def test_constant_targets(data, value, batch_size):
+    """Predicted from the start, up to rounding; where rounding is small one pass ends the fit."""
+    reg = make(batch_size=batch_size, max_iter=20).fit(data[0], np.full(len(data[1]), value))
+    np.testing.assert_allclose(reg.predict(data[0]), value, rtol=1e-12)
+    assert reg.n_iter_ == 1 or value == 1e100
+
+
+def test_one_constant_target_among_others(data):
+    """It disturbs nothing: the other is learnt, its own value predicted."""
+    X, y = data
+    reg = make().fit(X, np.column_stack([y, np.full(len(y), 0.1)]))
+    np.testing.assert_allclose(reg.predict(X)[:, 1], 0.1, rtol=1e-10)
+    assert np.corrcoef(reg.predict(X)[:, 0], y)[0, 1] > 0.7
+
+
+def test_loss_is_half_the_squared_error(data):
+    """Per row, summed over targets; weighted; in the units of the targets."""
+    X, y = data
+    reg = make(max_iter=5).fit(X, y)
+    assert reg.loss(X, y) == pytest.approx(0.5 * mean_squared_error(y, reg.predict(X)))
+    assert reg.loss_ == pytest.approx(reg.loss(X, y), rel=1e-9) == reg.loss_curve_[-1]
+    weight = np.arange(len(y)) % 3
+    want = 0.5 * mean_squared_error(y, reg.predict(X), sample_weight=weight)
+    assert reg.loss(X, y, weight) == pytest.approx(want)
+    Y = np.column_stack([y, 2 * y])
+    reg = make(max_iter=5).fit(X, Y)
+    want = 0.5 * ((reg.predict(X) - Y) ** 2).sum(axis=1).mean()
+    assert reg.loss(X, Y) == pytest.approx(want)
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+def test_early_stopping(data, batch_size):
+    """The best R^2 on held-out rows is kept, in the units of the targets."""
+    X, y = data
+    reg = make((20,), early_stopping=True, max_iter=200, batch_size=batch_size).fit(X, 1e5 * y)
+    assert reg.n_iter_ < 200
+    assert reg.best_validation_score_ == max(reg.validation_scores_) > 0.3
+    assert len(reg.validation_scores_) == len(reg.validation_loss_curve_) == reg.n_iter_
+
+
+# ------------------------------------------------------------------- the parameter `loss`
+def test_loss_is_a_parameter_and_a_method(data):
+    """A plain string for scikit-learn, a method to call."""
+    X, y = counts()
+    reg = make(loss="poisson", max_iter=3)
+    assert type(reg.get_params()["loss"]) is str and reg.loss == "poisson"
+    assert clone(reg).get_params() == reg.get_params()
+    reg.fit(X, y)
+    assert np.isfinite(reg.loss(X, y)) and "loss='poisson'" in repr(reg)
+    other = pickle.loads(pickle.dumps(reg))
+    assert other.loss == "poisson" and other.loss(X, y) == reg.loss(X, y)
+    reg.set_params(loss="squared_error")
+    assert reg.loss == "squared_error" and reg.get_params()["loss"] == "squared_error"
+    copied = clone(other).set_params(loss=reg.loss)
+    assert copied.get_params()["loss"] == "squared_error"
+    assert pickle.loads(pickle.dumps(copied)).loss == "squared_error"
+
+
+def test_loss_can_be_searched():
+    """As any parameter in a grid."""
+    X, y = counts(100)
+    grid = GridSearchCV(make(max_iter=5), {"loss": ["poisson", "squared_error"]}, cv=2)
+    assert grid.fit(X, y).best_params_["loss"] in ("poisson", "squared_error")
+
+
+def test_first_argument_is_the_loss():
+    """As in scikit-learn."""
+    assert RiemannianMLPRegressor("poisson").get_params()["loss"] == "poisson"
+    with pytest.raises(ValueError, match="loss"):
+        RiemannianMLPRegressor("absolute").fit([[0.0], [1.0]], [0.0, 1.0])
+
+
+# ------------------------------------------------------------------- units and precision
+@pytest.mark.parametrize("metric", ["qd_bp", "qd_fisher", "kron_bp", "bp"])
+@pytest.mark.parametrize("batch_size", ["auto", 100])
+def test_units_of_targets_do_not_matter(data, metric, batch_size):
+    """y and 1000 y + 5: the same fit over all passes."""
+    X, y = data
+    one, other = (
+        make(metric=metric, batch_size=batch_size, max_iter=50).fit(X, t)
+        for t in (y, 1000 * y + 5)
+    )
+    assert one.n_iter_ == other.n_iter_
+    difference = (other.predict(X) - 5) / 1000 - one.predict(X)
+    assert np.abs(difference).max() < 1e-6 * y.std()
+    np.testing.assert_allclose(np.array(other.loss_curve_) / 1e6, one.loss_curve_, rtol=1e-6)
+
+
+def test_units_of_targets_matter_to_the_euclidean_metric(data):
+    """The comparison can fail."""
+    X, y = data
+    one, other = (make(metric="euclidean").fit(X, t) for t in (y, 1000 * y + 5))
+    assert np.abs((other.predict(X) - 5) / 1000 - one.predict(X)).max() > 1e-3 * y.std()
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 100])
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "euclidean"])
+def test_single_precision(data, metric, batch_size):
+    """float32 in, float32 out, and nearly the results of float64."""
+    X, y = data
+    one = make(metric=metric, batch_size=batch_size, max_iter=10).fit(X, y)
+    single = X.astype(np.float32)
+    other = make(metric=metric, batch_size=batch_size, max_iter=10)
+    other.fit(single, y.astype(np.float32))
+    assert other.predict(single).dtype == np.float32 == other.coefs_[0].dtype
+    assert other.intercepts_[0].dtype == np.float32
+    assert other.score(single, y) == pytest.approx(one.score(X, y), abs=1e-2)

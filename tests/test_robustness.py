@@ -1,0 +1,379 @@
+"""Invariance over whole default trainings, data of all sizes and shapes, interrupts, bad values."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+
+from sknatgrad import (
+    METRICS,
+    RiemannianAutoEncoder,
+    RiemannianMLPClassifier,
+    RiemannianMLPRegressor,
+)
+from sknatgrad.training import Objective
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+DATA = {"iris": load_iris, "breast_cancer": load_breast_cancer, "digits": load_digits}
+KINDS = {
+    "classifier": RiemannianMLPClassifier,
+    "regressor": RiemannianMLPRegressor,
+    "autoencoder": RiemannianAutoEncoder,
+}
+CHANGES = {
+    "scale": lambda X: 1000 * X,
+    "shift": lambda X: X + 1e3,
+    "columns": lambda X: X * 10.0 ** np.linspace(-6, 6, X.shape[1]),
+    "complement": lambda X: 1 - X,
+    "some_complements": lambda X: np.where(np.arange(X.shape[1]) % 2, 1 - X, X),
+}
+INVARIANT = ["qd_bp", "kron_bp", "bp", "qd_fisher"]
+
+
+def fitted(kind, X, y, hidden_layer_sizes=(5,), **parameters):
+    """An estimator of a kind after its fit."""
+    parameters = {"random_state": 0, "max_iter": 10, **parameters}
+    est = KINDS[kind](hidden_layer_sizes=hidden_layer_sizes, **parameters)
+    return est.fit(X) if kind == "autoencoder" else est.fit(X, y)
+
+
+def answer(est, X):
+    """Probabilities or predictions."""
+    return est.predict_proba(X) if hasattr(est, "predict_proba") else est.predict(X)
+
+
+# ------------------------------------------------------------------- invariance by default
+@pytest.fixture(scope="module")
+def default():
+    """Default fits of a metric on data as they are, made once."""
+    found = {}
+
+    def get(data, metric):
+        if (data, metric) not in found:
+            X, y = DATA[data](return_X_y=True)
+            clf = RiemannianMLPClassifier(metric=metric, random_state=0).fit(X, y)
+            found[data, metric] = X, y, clf, clf.predict_proba(X)
+        return found[data, metric]
+
+    return get
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("metric", INVARIANT)
+@pytest.mark.parametrize("data", DATA)
+def test_units_of_features_do_not_matter(default, data, metric, change):
+    """The whole default training gives the same probabilities to 1e-6, in as many passes.
+
+    But for one: on breast_cancer, whose columns are correlated to 0.998, shifted by 1000 (values
+    then hold three digits less), the steps of kron_bp enlarge rounding errors about twice each.
+    Without penalty they are 1e-5 after its 15 passes: bounded by 1e-4 here.
+    """
+    X, y, old, want = default(data, metric)
+    new = RiemannianMLPClassifier(metric=metric, random_state=0).fit(CHANGES[change](X), y)
+    rough = (data, metric, change) == ("breast_cancer", "kron_bp", "shift")
+    assert new.n_iter_ == old.n_iter_
+    np.testing.assert_allclose(
+        new.predict_proba(CHANGES[change](X)), want, rtol=0, atol=1e-4 if rough else 1e-6
+    )
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("metric", "change"), [("euclidean", "scale"), ("diag_bp", "shift")])
+def test_units_matter_to_the_others(default, data, metric, change):
+    """The comparison above can fail: these part."""
+    X, y, _, want = default(data, metric)
+    new = RiemannianMLPClassifier(metric=metric, random_state=0).fit(CHANGES[change](X), y)
+    assert np.abs(new.predict_proba(CHANGES[change](X)) - want).max() > 1e-3
+
+
+@pytest.mark.parametrize("metric", INVARIANT)
+@pytest.mark.parametrize("data", ["iris", "digits"])
+def test_logistic_is_tanh(default, data, metric):
+    """Hidden units of either kind start alike from one seed, and stay so all the training."""
+    X, y, old, want = default(data, metric)
+    new = RiemannianMLPClassifier(activation="logistic", metric=metric, random_state=0).fit(X, y)
+    assert new.n_iter_ == old.n_iter_
+    np.testing.assert_allclose(new.predict_proba(X), want, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+def test_units_of_features_do_not_matter_in_mini_batches(change, early_stopping):
+    """The same in mini-batches, and with a validation set."""
+    X, y = load_iris(return_X_y=True)
+    probabilities = [
+        answer(
+            fitted("classifier", Z, y, batch_size=40, early_stopping=early_stopping, max_iter=30),
+            Z,
+        )
+        for Z in (X, CHANGES[change](X))
+    ]
+    np.testing.assert_allclose(*probabilities, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 100])
+@pytest.mark.parametrize("change", CHANGES)
+def test_units_of_regression_data_do_not_matter(change, batch_size):
+    """Features of other units and targets 1000 y + 5: the same fit in the targets' units."""
+    X, y = load_diabetes(return_X_y=True)
+    kw = dict(batch_size=batch_size, max_iter=40)
+    old = fitted("regressor", X, y, **kw).predict(X)
+    Z = CHANGES[change](X)
+    new = fitted("regressor", Z, 1000 * y + 5, **kw).predict(Z)
+    np.testing.assert_allclose((new - 5) / 1000, old, rtol=0, atol=1e-6 * y.std())
+
+
+@pytest.mark.parametrize("factor", [1000.0, 1e-6])
+def test_units_of_reconstructed_data_do_not_matter(factor):
+    """An auto-encoder of real data: the same codes, reconstructions in the new units."""
+    X = load_iris().data
+    old = fitted("autoencoder", X, None, (4, 2, 4), max_iter=30)
+    Z = factor * X + 7 * factor
+    new = fitted("autoencoder", Z, None, (4, 2, 4), output="square", max_iter=30)
+    np.testing.assert_allclose(new.transform(Z), old.transform(X), atol=1e-6)
+    np.testing.assert_allclose(new.predict(Z) / factor - 7, old.predict(X), atol=1e-6)
+
+
+# ------------------------------------------------------------------- sizes and shapes
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(kind, bad):
+    """In features and targets, by fit, partial_fit and predict; the estimator stays as it was."""
+    X, y = load_iris(return_X_y=True)
+    y = y.astype(float) if kind == "regressor" else y
+    wrong = X.copy()
+    wrong[3, 2] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        fitted(kind, wrong, y)
+    est = fitted(kind, X, y)
+    before = answer(est, X)
+    targets = () if kind == "autoencoder" else (y,)
+    for method in (est.fit, est.partial_fit):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            method(wrong, *targets)
+        if kind == "regressor":
+            with pytest.raises(ValueError, match=r"NaN|infinity"):
+                method(X, np.where(np.arange(150) == 3, bad, y))
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        est.predict(wrong)
+    np.testing.assert_array_equal(answer(est, X), before)
+
+
+SHAPES = {
+    "one_row": (np.array([[1.0, -2.0, 3.0]]), np.array([1])),
+    "two_rows": (np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([0, 1])),
+    "one_feature": (np.arange(20.0)[:, None], (np.arange(20) > 9).astype(int)),
+    "zeros": (np.zeros((12, 3)), np.arange(12) % 2),
+    "zero_rows": (np.vstack([np.zeros((5, 3)), np.eye(3)]), np.array([0] * 5 + [1] * 3)),
+    "equal_rows": (np.full((9, 2), 0.1), np.arange(9) % 3),
+    "wide": (np.random.default_rng(0).normal(size=(4, 30)), np.arange(4) % 2),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("batch_size", ["auto", 1])
+@pytest.mark.parametrize("metric", METRICS)
+def test_odd_shapes(metric, shape, batch_size):
+    """One row, one feature, nothing but zeros: finite, and without a numerical warning."""
+    X, y = SHAPES[shape]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        est = fitted("classifier", X, y, metric=metric, batch_size=batch_size, max_iter=5)
+    assert np.isfinite(answer(est, X)).all() and np.isfinite(est.loss_curve_).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kind", ["regressor", "autoencoder"])
+def test_odd_shapes_elsewhere(kind, shape, container):
+    """The same for the other estimators, dense and sparse."""
+    X, y = SHAPES[shape]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        est = fitted(kind, container(X), y.astype(float))
+    assert np.isfinite(est.predict(X)).all() and np.isfinite(est.loss_)
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 30])
+@pytest.mark.parametrize("scale", [1e150, 1e-150])
+@pytest.mark.parametrize("metric", ["qd_bp", "kron_bp", "bp", "fisher", "qd_op", "unitwise_fisher"])
+def test_huge_and_tiny_features(metric, scale, batch_size):
+    """Invariant metrics do not notice: the same probabilities."""
+    X, y = load_iris(return_X_y=True)
+    kw = dict(metric=metric, batch_size=batch_size)
+    want = answer(fitted("classifier", X, y, **kw), X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = answer(fitted("classifier", scale * X, y, **kw), scale * X)
+    np.testing.assert_allclose(found, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150])
+@pytest.mark.parametrize("metric", ["euclidean", "diag_bp", "adagrad", "diag_op"])
+def test_huge_and_tiny_features_in_other_metrics(metric, scale):
+    """They may learn nothing, but stay finite and do not raise."""
+    X, y = load_iris(return_X_y=True)
+    est = fitted("classifier", scale * X, y, metric=metric)
+    assert np.isfinite(answer(est, scale * X)).all()
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+@pytest.mark.parametrize("scale", [1e150, 1e-150])
+def test_huge_and_tiny_targets(scale, batch_size):
+    """The fit is that of moderate ones; columns of both sizes go together."""
+    X, y = load_diabetes(return_X_y=True)
+    want = fitted("regressor", X, y, batch_size=batch_size).predict(X)
+    found = fitted("regressor", X, scale * y, batch_size=batch_size).predict(X)
+    np.testing.assert_allclose(found / scale, want, rtol=1e-6)
+    Y = np.column_stack([y, scale * y])
+    found = fitted("regressor", X, Y, batch_size=batch_size).predict(X) / [1, scale]
+    assert (np.corrcoef(found.T, y)[2, :2] > 0.7).all()
+
+
+# ------------------------------------------------------------------- interrupts
+def interrupted(monkeypatch, call, kind, parameters, method="fit"):
+    """An estimator whose objective raises KeyboardInterrupt at a call; whether it came through."""
+    X, y = load_iris(return_X_y=True)
+    targets = () if kind == "autoencoder" else (y,)
+    est = KINDS[kind](hidden_layer_sizes=(4,), random_state=0, max_iter=4, **parameters)
+    if method == "partial_fit":
+        est.set_params(max_iter=0).fit(X, *targets)
+    evaluate, count = Objective.evaluate, [0]
+
+    def ring(self, theta):
+        count[0] += 1
+        if count[0] == call:
+            raise KeyboardInterrupt
+        return evaluate(self, theta)
+
+    monkeypatch.setattr(Objective, "evaluate", ring)
+    came_through = False
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            getattr(est, method)(X, *targets)
+    except KeyboardInterrupt:
+        came_through = True
+    finally:
+        monkeypatch.setattr(Objective, "evaluate", evaluate)
+    told = any("interrupt" in str(w.message).lower() for w in seen)
+    assert came_through or told or count[0] < call
+    return est, X, y, came_through
+
+
+MODES = {
+    "batch": {},
+    "mini_batch": {"batch_size": 40},
+    "early_stopping": {"early_stopping": True},
+    "mini_batch_early_stopping": {"early_stopping": True, "batch_size": 40},
+    "adaptive": {"learning_rate": "adaptive"},
+    "trust_region": {"learning_rate": "trust_region"},
+    "penalty": {"alpha": 1.0},
+    "starts": {"n_init": 2},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupts(monkeypatch, kind, mode):
+    """Whenever it comes: a usable model whose curves are of equal length, or an unfitted one."""
+    for call in (1, 2, 3, 5, 8, 13, 18):
+        est, X, y, came_through = interrupted(monkeypatch, call, kind, MODES[mode])
+        if came_through:
+            assert not hasattr(est, "n_iter_") and call in (1, 2) or mode == "starts"
+            continue
+        curves = [est.loss_curve_, est.learning_rate_curve_, est.time_curve_]
+        if est.early_stopping:
+            curves += [est.validation_scores_ or [], est.validation_loss_curve_ or []]
+        assert {len(curve) for curve in curves} == {est.n_iter_}
+        assert np.isfinite(answer(est, X)).all() and np.isfinite(est.loss_)
+        targets = () if kind == "autoencoder" else (y,)
+        est.set_params(warm_start=True).fit(X, *targets)
+        est.partial_fit(X, *targets)
+        assert np.isfinite(answer(est, X)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupted_calls_of_a_stream(monkeypatch, kind):
+    """partial_fit: the call counts as a whole or not at all, and the stream goes on."""
+    for call in (1, 2, 3):
+        parameters = {"batch_size": 50}
+        est, X, y, _ = interrupted(monkeypatch, call, kind, parameters, "partial_fit")
+        assert len(est.loss_curve_) == len(est.time_curve_)
+        targets = () if kind == "autoencoder" else (y,)
+        est.partial_fit(X, *targets)
+        assert np.isfinite(answer(est, X)).all()
+
+
+def test_interrupted_starts_keep_the_finished_ones(monkeypatch):
+    """Of several starts, those that are done are not lost, whenever the interrupt comes."""
+    for call in range(2, 16):
+        est, X, _, came_through = interrupted(monkeypatch, call, "classifier", {"n_init": 2})
+        assert not came_through or call == 1
+        assert np.isfinite(answer(est, X)).all()
+
+
+# ------------------------------------------------------------------- bad values of parameters
+BAD = {
+    "hidden_layer_sizes": [0, -1, (5, 0), (2.5,), "ten", None],
+    "activation": ["sigmoid", 3, ["tanh", "tanh", "tanh"]],
+    "metric": ["newton", None, 3],
+    "output": ["nonsense", 3],
+    "output_activation": ["sigmoid", 3],
+    "connectivity": [0, -1, 1.5, 0.0, "none", True],
+    "damping": [-0.1, np.nan, "auto", None],
+    "damping_mode": ["none", None, 0],
+    "learning_rate": ["adam", 0.1, None],
+    "learning_rate_init": [0.0, -1.0, np.nan, "fast", None],
+    "batch_size": [0, -1, 2.5, "all", None],
+    "metric_decay": [0.0, -0.1, 1.1, np.nan, None],
+    "n_init_samples": [0, -1, 1.5, None],
+    "n_mc_samples": [0, 1.5, None],
+    "n_init": [0, 1.5, None],
+    "n_jobs": [1.5, "all"],
+    "alpha": [-1.0, np.nan, None, "auto"],
+    "max_iter": [-1, 1.5, None],
+    "shuffle": ["yes", None, 2],
+    "random_state": ["seed", -1, 1.5],
+    "tol": [-1.0, np.nan, None],
+    "verbose": ["loud", -1],
+    "warm_start": ["yes", None],
+    "early_stopping": ["yes", None],
+    "validation_fraction": [0.0, 1.0, -0.1, None],
+    "n_iter_no_change": [0, 1.5, None],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", BAD)
+def test_bad_values_are_named(kind, name):
+    """Every bad value is refused by fit and by partial_fit, in words that name the parameter."""
+    X, y = load_iris(return_X_y=True)
+    targets = () if kind == "autoencoder" else (y,)
+    for value in BAD[name]:
+        for method in ("fit", "partial_fit"):
+            est = KINDS[kind](**{"hidden_layer_sizes": (3,), "max_iter": 1, name: value})
+            first = {"classes": [0, 1, 2]} if (kind, method[0]) == ("classifier", "p") else {}
+            with pytest.raises((ValueError, TypeError), match=name.split("_")[0]):
+                getattr(est, method)(X, *targets, **first)
+            assert not hasattr(est, "loss_")
+
+
+def test_bad_values_of_one_kind_only():
+    """Parameters that only one estimator has."""
+    X, y = load_iris(return_X_y=True)
+    for value in ("even", {0: -1.0}, 3):
+        with pytest.raises(ValueError, match="class_weight"):
+            RiemannianMLPClassifier(class_weight=value).fit(X, y)
+    for value in ("hinge", None, 3):
+        with pytest.raises(ValueError, match="loss"):
+            RiemannianMLPRegressor(loss=value).fit(X, y)
+
+
+def test_all_parameters_are_tried():
+    """The table above is complete."""
+    for cls in KINDS.values():
+        assert set(cls().get_params()) - {"class_weight", "loss", "code_layer"} == set(BAD)

@@ -1,0 +1,537 @@
+"""Parts of training: step rules, objective, coordinates, passes, stopping."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from engine import assert_close, parts_of, problem_of
+from sklearn import config_context
+from sklearn.datasets import load_iris
+
+from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
+from sknatgrad.network import Network, Topology
+from sknatgrad.training import STEP_RULES, BatchPass, Coordinates, Descent, History, InputScale
+from sknatgrad.training import MiniBatchPass, Objective, RunningMetric, Stopping, Trainer
+from sknatgrad.training.coordinates import OutputScale
+from sknatgrad.training.objective import Evaluation
+from sknatgrad.training.passes import Path
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+NO_STOP = {"tol": 0.0, "n_iter_no_change": 10_000}
+
+
+def evaluation_at(parameters, loss):
+    """An evaluation without penalty and without forward passes."""
+    return Evaluation(
+        parameters=parameters, loss=float(loss), data_loss=float(loss), points=None
+    )
+
+
+class Valley:
+    """An objective of one parameter with a loss that is given."""
+
+    def __init__(self, loss):
+        self.loss, self.calls = loss, []
+
+    def evaluate(self, parameters):
+        self.calls.append(float(parameters[0]))
+        return evaluation_at(parameters, self.loss(parameters[0]))
+
+
+def search(rule, loss, start=0.0, direction=1.0, slope=1.0):
+    """One search of a rule from a start along a direction."""
+    valley = Valley(loss)
+    begin = evaluation_at(np.array([start]), loss(start))
+    return rule.search(valley, begin, np.array([direction]), slope), valley.calls
+
+
+def objective_of(output="softmax", n_samples=40, weighted=True, hidden=(4,), **options):
+    """An objective on random data, and its problem."""
+    problem = problem_of(output, (3, *hidden, 3), n_samples=n_samples)
+    weights = problem.weights if weighted else None
+    objective = Objective(
+        problem.network, problem.output, problem.X, problem.target, weights, **options
+    )
+    own = problem.output.start(3)
+    return objective, np.concatenate([problem.theta, own])
+
+
+def make(hidden_layer_sizes=(5,), **parameters):
+    """A small classifier without penalty."""
+    defaults = {"random_state": 0, "alpha": 0.0}
+    return RiemannianMLPClassifier(hidden_layer_sizes, **{**defaults, **parameters})
+
+
+# ------------------------------------------------------------------- step rules
+def test_adaptive_halves_and_grows_by_a_tenth():
+    """A better or equal loss multiplies the rate by 1.1, a worse one halves and cancels."""
+    rule = STEP_RULES["adaptive"](0.4)
+    following, calls = search(rule, lambda x: (x - 1) ** 2)
+    assert calls == [0.4] and following.parameters[0] == 0.4 and rule.rate == 0.4 * 1.1
+    following, calls = search(rule, lambda x: x**2)
+    assert following is None and len(calls) == 1 and rule.rate == 0.4 * 1.1 / 2
+    following, _ = search(rule, lambda x: 7.0)
+    assert following is not None and rule.rate == 0.4 * 1.1 / 2 * 1.1
+
+
+def test_adaptive_rates_of_a_fit():
+    """From one pass to the next the rate goes by 1.1 or 1/2, with the loss falling or kept."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(learning_rate="adaptive", learning_rate_init=3.0, max_iter=60, **NO_STOP)
+    clf.fit(X, y)
+    rates, losses = np.array([3.0, *clf.learning_rate_curve_]), np.array(clf.loss_curve_)
+    accepted = np.isclose(rates[1:] / rates[:-1], 1.1, rtol=1e-14, atol=0)
+    halved = rates[1:] / rates[:-1] == 0.5
+    assert (accepted ^ halved).all()
+    assert halved.sum() == clf.n_rejected_steps_ > 0
+    assert (np.diff(losses)[halved[1:]] == 0).all() and (np.diff(losses)[accepted[1:]] <= 0).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", STEP_RULES)
+def test_a_loss_that_is_not_finite_is_a_rejection(name, bad):
+    """Whatever the rule: overflow never counts as an improvement."""
+    following, _ = search(STEP_RULES[name](1.0), lambda x: bad if x > 0 else 1.0)
+    assert following is None
+
+
+def test_line_search_halves_until_it_gains():
+    """Too long a step is halved; the next search starts at the rate found."""
+    rule = STEP_RULES["line_search"](1.0)
+    following, calls = search(rule, lambda x: 100 * (x - 0.05) ** 2, slope=10.0)
+    assert calls == [1.0, 0.5, 0.25, 0.125, 0.0625]
+    assert following.parameters[0] == rule.rate == 0.0625
+
+
+def test_line_search_doubles_at_most_once():
+    """A parabola that promises more is believed once a step."""
+    rule = STEP_RULES["line_search"](1.0)
+    following, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
+    assert calls == [1.0, 2.0] and rule.rate == 2.0 == following.parameters[0]
+
+
+def test_line_search_keeps_a_good_rate():
+    """No second forward pass where the minimum is met; a worse doubling is not taken."""
+    rule = STEP_RULES["line_search"](1.0)
+    following, calls = search(rule, lambda x: (x - 1) ** 2 / 2, slope=1.0)
+    assert calls == [1.0] and rule.rate == 1.0
+
+    def step(x):
+        return 5.0 if x > 1.5 else 1 - 0.9 * x
+
+    following, calls = search(rule, step, slope=1.0)
+    assert calls == [1.0, 2.0] and following.parameters[0] == rule.rate == 1.0
+
+
+def test_line_search_gives_up():
+    """Where nothing gains the rule is exhausted, and its rate is as it was."""
+    rule = STEP_RULES["line_search"](1.0)
+    following, calls = search(rule, lambda x: x**2 + abs(x))
+    assert following is None and rule.exhausted and rule.rate == 1.0 and len(calls) == 40
+
+
+def test_trust_region_caps_the_predicted_change():
+    """rate^2 slope / 2 is at most the radius; the rate at most the one given."""
+    rule = STEP_RULES["trust_region"](0.5)
+    for slope in (1e-6, 1.0, 8.0, 1e6):
+        rate = rule.propose(slope)
+        assert rate <= 0.5 and rate**2 * slope / 2 <= rule.radius * (1 + 1e-12)
+        assert rate == 0.5 or rate**2 * slope / 2 == pytest.approx(rule.radius)
+    assert rule.propose(0.0) == 0.0 == rule.propose(-1.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "factor"),
+    [
+        (lambda x: -x, 2.0),
+        (lambda x: -0.3 * x, 1.0),
+        (lambda x: -0.05 * x, 0.5),
+        (lambda x: x, 0.25),
+    ],
+)
+def test_trust_region_follows_the_prediction(loss, factor):
+    """Twice the radius for what was predicted, half for less than a quarter, a quarter if worse."""
+    rule = STEP_RULES["trust_region"](1.0)
+    rule.radius = 0.5
+    following, _ = search(rule, loss, slope=1.0)
+    assert rule.radius == 0.5 * factor
+    assert (following is None) == (factor == 0.25)
+
+
+def test_trust_region_shrinks_after_a_pass_without_gain():
+    """Of mini-batches: a pass that gains less than 2 % halves the radius."""
+    rule = STEP_RULES["trust_region"](1.0)
+    for loss, radius in ((1.0, 1.0), (0.97, 1.0), (0.96, 0.5), (0.5, 0.5), (0.6, 0.25)):
+        rule.end_pass(loss)
+        assert rule.radius == radius
+
+
+def batch_pass(objective, parameters, rule, metric="bp"):
+    """A pass on all rows without safeguards."""
+    descent = Descent(get_metric(metric), 0.01, "relative")
+    running = RunningMetric(descent.metric, 0.0)
+    return BatchPass(objective, parameters, descent, running, rule, np.random.RandomState(0))
+
+
+@pytest.mark.parametrize("rule", ["adaptive", "trust_region"])
+def test_rejected_step_changes_nothing(rule):
+    """Parameters keep their bits and the direction is not computed again."""
+    objective, parameters = objective_of()
+    passes, history = batch_pass(objective, parameters, STEP_RULES[rule](1e-3)), History()
+    passes.run(history)
+    passes.run(history)
+    before = passes.parameters.copy()
+    passes.rule.rate = passes.rule.largest_rate = 1e3
+    passes.rule.radius = 1e9
+    count = {"evaluate": 0, "differentiate": 0}
+    for name in count:
+
+        def counted(*args, _name=name, _old=getattr(objective, name)):
+            count[_name] += 1
+            return _old(*args)
+
+        setattr(objective, name, counted)
+    rejected = history.n_rejected
+    loss, _ = passes.run(history)
+    direction = passes._direction[0].copy()
+    passes.run(history)
+    assert history.n_rejected == rejected + 2 and count == {"evaluate": 2, "differentiate": 1}
+    np.testing.assert_array_equal(passes.parameters, before)
+    np.testing.assert_array_equal(passes._direction[0], direction)
+    assert loss == objective.evaluate(before).loss
+
+
+def test_accepted_step_is_parameters_plus_rate_times_direction():
+    """The first step, by hand."""
+    objective, parameters = objective_of()
+    passes = batch_pass(objective, parameters, STEP_RULES["constant"](0.3), "qd_fisher")
+    metric = get_metric("qd_fisher")
+    gradient, statistics = objective.differentiate(objective.evaluate(parameters), metric)
+    d = metric.solve(objective.network.topology, statistics, gradient, 0.01, "relative")
+    loss, _ = passes.run(History())
+    assert_close(passes.parameters, parameters + 0.3 * d, 1e-14)
+    assert loss == objective.evaluate(passes.parameters).loss
+
+
+# ------------------------------------------------------------------- objective
+@pytest.mark.parametrize("name", [n for n in METRICS if parts_of(n)[0] != "mc_fisher"])
+@pytest.mark.parametrize("output", ["softmax", "scaled_softmax", "bernoulli", "square"])
+def test_chunks_are_one_chunk(name, output):
+    """Loss, gradient and statistics do not depend on how rows are cut."""
+    metric, results = get_metric(name), []
+    for memory in (1000, 1e-2):
+        with config_context(working_memory=memory):
+            objective, parameters = objective_of(output)
+        assert (len(objective._chunks) > 5) == (memory < 1)
+        evaluation = objective.evaluate(parameters)
+        gradient, statistics = objective.differentiate(evaluation, metric)
+        alone = objective.statistics(parameters, metric, None)
+        results.append(
+            [np.array([evaluation.loss]), gradient, *statistics[0], statistics[1], *alone[0]]
+        )
+    for one, many in zip(*results, strict=True):
+        assert_close(many, one, 1e-12)
+
+
+def test_one_row_a_chunk():
+    """Even less memory than a row takes is enough."""
+    with config_context(working_memory=1e-6):
+        objective, parameters = objective_of()
+    assert len(objective._chunks) == 40
+    other, _ = objective_of()
+    assert objective.evaluate(parameters).loss == pytest.approx(other.evaluate(parameters).loss)
+
+
+def test_weights_are_repetitions():
+    """Weight k is k rows, weight 0 none, in loss, gradient and statistics."""
+    problem, metric = problem_of("softmax", (3, 4, 3), n_samples=12), get_metric("bp")
+    weights = np.arange(12) % 4
+    rows = np.repeat(np.arange(12), weights)
+    found = []
+    for objective in (
+        Objective(
+            problem.network, problem.output, problem.X, problem.target, weights.astype(float)
+        ),
+        Objective(problem.network, problem.output, problem.X[rows], problem.target[rows]),
+    ):
+        evaluation = objective.evaluate(problem.theta)
+        gradient, statistics = objective.differentiate(evaluation, metric)
+        dense = metric.reduction.to_dense(problem.topology, statistics[0])
+        found.append([np.array([evaluation.loss]), gradient, dense])
+    for one, other in zip(*found, strict=True):
+        assert_close(one, other, 1e-12)
+
+
+def test_penalty_is_divided_by_the_weight():
+    """sum penalty w^2 / (2 W), its slope in the gradient and its curvature in `ridge`."""
+    size = len(objective_of()[1])
+    penalty = np.random.default_rng(0).uniform(size=size)
+    plain, parameters = objective_of()
+    objective, _ = objective_of(penalty=penalty)
+    W = plain.total_weight
+    difference = objective.evaluate(parameters).loss - plain.evaluate(parameters).loss
+    assert difference == pytest.approx(penalty @ parameters**2 / (2 * W), rel=1e-10)
+    gradients = [o.differentiate(o.evaluate(parameters))[0] for o in (objective, plain)]
+    assert_close(gradients[0] - gradients[1], -penalty * parameters / W, 1e-10)
+    np.testing.assert_array_equal(objective.ridge, penalty / W)
+
+
+# ------------------------------------------------------------------- coordinates
+def network():
+    """A network in which inputs also feed the outputs' layer through links of chance."""
+    topology = Topology.random_links([4, 5, 3], 2, random_state=0)
+    return Network.build(topology, "tanh", "identity")
+
+
+def test_coordinates_round_trip():
+    """Inward, then outward, is the identity; and inward networks compute the same."""
+    net, rng = network(), np.random.default_rng(0)
+    theta = rng.normal(size=net.topology.n_parameters)
+    X = rng.normal(size=(30, 4)) * [1e3, 1, 1e-3, 5] + [7, -1e3, 0, 2]
+    X[:, 3] = 2.0
+    inputs = InputScale.of_data(X)
+    outputs = OutputScale(np.array([1.0, -50.0, 0.0]), np.array([2.0, 1e3, 1e-3]))
+    coordinates = Coordinates(net, inputs, outputs)
+    inward = coordinates.inward(theta)
+    assert_close(coordinates.outward(inward), theta, 1e-12)
+    given = net.linearize(theta, X).output_preactivations
+    trained = net.linearize(inward, inputs.apply(X)).output_preactivations
+    np.testing.assert_allclose(outputs.apply(given), trained, rtol=1e-9, atol=1e-9)
+
+
+def test_coordinates_leave_parameters_alone():
+    """They work on copies."""
+    net = network()
+    theta = np.ones(net.topology.n_parameters)
+    coordinates = Coordinates(net, InputScale(np.ones(4), 2 * np.ones(4)))
+    coordinates.inward(theta)
+    coordinates.outward(theta)
+    np.testing.assert_array_equal(theta, 1.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scale_of_sparse_data_is_that_of_dense(weighted):
+    """Mean, deviation and sign of skewness, with and without weights."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((200, 12), density=0.2, rng=rng, format="csr")
+    weight = rng.integers(0, 4, size=200).astype(float) if weighted else None
+    one, other = InputScale.of_data(X, weight), InputScale.of_data(X.toarray(), weight)
+    np.testing.assert_allclose(one.centre, other.centre, rtol=1e-12)
+    np.testing.assert_allclose(one.scale, other.scale, rtol=1e-12)
+    if weighted:
+        repeated = InputScale.of_data(np.repeat(X.toarray(), weight.astype(int), axis=0))
+        np.testing.assert_allclose(one.scale, repeated.scale, rtol=1e-12)
+    scaled = one.without_centre().apply(X)
+    assert sp.issparse(scaled) and scaled.nnz == X.nnz
+    np.testing.assert_allclose(one.apply(X), other.apply(X.toarray()), atol=1e-12)
+
+
+def test_scale_of_numpys_moments():
+    """Standard coordinates have mean 0 and deviation 1; -x has those of x."""
+    X = np.random.default_rng(0).gamma(1.0, size=(300, 3)) * [1, -1e5, 1e-5] + [0, 3, -7]
+    scale = InputScale.of_data(X)
+    Z = scale.apply(X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-10)
+    assert (scale.scale > 0).tolist() == [True, False, True]
+    np.testing.assert_allclose(InputScale.of_data(1 - X).apply(1 - X), Z, atol=1e-8)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1e100, 1e-100])
+def test_constant_columns(value):
+    """Scale exactly 0, divisor 1, whatever rounding the mean of equal numbers has."""
+    X = np.full((77, 2), value)
+    X[:, 1] = np.arange(77)
+    scale = InputScale.of_data(X)
+    assert scale.scale[0] == 0.0 and scale.divisor[0] == 1.0 and scale.scale[1] != 0
+    fallback = scale.with_fallback()
+    assert fallback.scale[0] == (abs(value) or 1.0) or fallback.scale[0] == pytest.approx(
+        abs(value), rel=1e-12
+    )
+
+
+def test_single_precision_is_kept():
+    """Of single-precision inputs the coordinates are single, computed in double."""
+    X = (1e4 + np.random.default_rng(0).normal(size=(50, 2))).astype(np.float32)
+    scale = InputScale.of_data(X)
+    Z = scale.apply(X)
+    assert Z.dtype == np.float32 and scale.centre.dtype == np.float64
+    np.testing.assert_allclose(Z.astype(float).mean(axis=0), 0, atol=1e-6)
+
+
+# ------------------------------------------------------------------- passes
+def test_path_averages_the_last_tenth():
+    """Of n steps the average is within a tenth of n of the last, and constant paths stay."""
+    path = Path.starting_at(np.zeros(1))
+    for step in range(1, 1001):
+        path = path.advanced(np.array([float(step)]))
+    assert path.n_steps == 1000 and path.last[0] == 1000
+    assert 1000 - 0.15 * 1000 < path.average[0] < 1000 - 0.05 * 1000
+
+
+def test_path_forgets_its_start_and_is_affine():
+    """The first step replaces the start; averages commute with affine maps."""
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=(20, 3))
+    one, other = Path.starting_at(np.full(3, 1e6)), Path.starting_at(np.full(3, -5.0))
+    for step in steps:
+        one, other = one.advanced(step), other.advanced(2 * step + 1)
+    np.testing.assert_allclose(other.average, 2 * one.average + 1, rtol=1e-12)
+    assert np.abs(one.average).max() < 10
+
+
+def mini_pass(objective, parameters, rule, batch_size=8, **options):
+    """A pass over mini-batches."""
+    descent = Descent(get_metric("bp"), 0.01, "relative")
+    running = RunningMetric(descent.metric, 1000.0)
+    start = Path.starting_at(parameters)
+    rng = np.random.RandomState(0)
+    return MiniBatchPass(objective, start, descent, running, rule, rng, batch_size, **options)
+
+
+def test_pass_sees_every_row_once():
+    """The pass's loss is the weighted mean of batch losses; with a rate of 0 that of all rows."""
+    objective, parameters = objective_of()
+    passes = mini_pass(objective, parameters, STEP_RULES["constant"](0.0), batch_size=7)
+    loss, _ = passes.run(History())
+    assert loss == pytest.approx(objective.evaluate(parameters).loss)
+    np.testing.assert_array_equal(passes.parameters, parameters)
+    assert passes.path.n_steps == 6
+
+
+def test_mini_batch_overflow_is_rejected():
+    """A step to where the loss is not finite is cancelled; the next batch goes on."""
+    objective, parameters = objective_of("square", weighted=False)
+    passes, history = mini_pass(objective, parameters, STEP_RULES["constant"](1e308)), History()
+    with np.errstate(all="ignore"):
+        passes.run(history)
+    assert history.n_rejected > 0 and np.isfinite(passes.parameters).all()
+
+
+# ------------------------------------------------------------------- stopping
+class Scripted:
+    """Passes whose losses are given in advance; parameters count them."""
+
+    class rule:
+        rate = 1.0
+
+    def __init__(self, losses):
+        self.losses, self.number = list(losses), 0
+
+    @property
+    def parameters(self):
+        return np.array([float(self.number)])
+
+    @property
+    def path(self):
+        return Path.starting_at(self.parameters)
+
+    def run(self, history):
+        self.number += 1
+        return (self.losses[self.number - 1],) * 2
+
+
+def trained(losses, scores=None, **stopping):
+    """A trainer after its run on scripted losses (and validation scores)."""
+    stopping = {"max_iter": len(losses), "tol": 0.0, "n_iter_no_change": 3, **stopping}
+    validate = None if scores is None else lambda p: (scores[int(p[0]) - 1], 0.0)
+    trainer = Trainer(Scripted(losses), History(), Stopping(**stopping, warn=False), validate)
+    trainer.run()
+    return trainer
+
+
+def test_patience_counts_exactly():
+    """Stop after exactly n_iter_no_change passes in a row without gain; a gain starts anew."""
+    losses = [5, 4, 4, 4, 3, 3, 3, 3, 1]
+    assert trained(losses).n_iter == 8
+    assert trained(losses, n_iter_no_change=2).n_iter == 4
+    assert trained(losses, n_iter_no_change=1).n_iter == 3
+    assert trained(losses, n_iter_no_change=np.inf).n_iter == 9
+
+
+def test_small_gains_are_measured_from_the_best():
+    """A pass gains if it beats the best loss so far by more than tol."""
+    assert trained([10, 9.5, 9.0, 8.5, 8.0], tol=1.0).n_iter == 4
+    assert trained([10, 8, 6, 4, 2], tol=1.0).n_iter == 5
+    assert trained([10, 9, 8, 7, 6], tol=1.0).n_iter == 4, "a gain of tol is none"
+
+
+def test_loss_below_tol_ends_the_fit():
+    """Nothing is left to gain below tol; not so where a validation score decides."""
+    assert trained([1, 0.05, 0.04, 0.03], tol=0.1).n_iter == 2
+    assert trained([1, 0.05, 0.04, 0.03], scores=[1, 2, 3, 4], tol=0.1).n_iter == 4
+
+
+def test_best_scores_are_restored():
+    """The first of the best validation scores is what is kept."""
+    scores = [1, 5, 3, 5, 4, 6, 6, 2, 2]
+    trainer = trained(range(9, 0, -1), scores, n_iter_no_change=9)
+    assert trainer.n_iter == 9 and trainer.parameters[0] == 6 and trainer.best == 6
+    trainer = trained(range(9, 0, -1), scores, n_iter_no_change=2)
+    assert trainer.n_iter == 4 and trainer.parameters[0] == 2
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_overflow_keeps_the_pass_before(bad):
+    """The error names its reason; parameters and curves end at the last whole pass."""
+    trainer = Trainer(Scripted([3, 2, bad, 1]), History(), Stopping(4, 0.0, 9))
+    with pytest.raises(ValueError, match="non-finite"):
+        trainer.run()
+    assert trainer.n_iter == 2 and trainer.parameters[0] == 2
+    assert trainer.history.losses == [3, 2] and len(trainer.history.rates) == 2
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 40])
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_curves_are_of_one_length(batch_size, early_stopping):
+    """One entry a pass, in all curves; with warm_start they go on."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(batch_size=batch_size, early_stopping=early_stopping, max_iter=6, warm_start=True)
+    clf.set_params(**NO_STOP)
+    for total in (6, 12):
+        clf.fit(X, y)
+        curves = [clf.loss_curve_, clf.learning_rate_curve_, clf.time_curve_]
+        if early_stopping:
+            curves += [clf.validation_scores_, clf.validation_loss_curve_]
+        assert [len(curve) for curve in curves] == [total] * len(curves)
+        assert clf.n_iter_ == 6 and (np.diff(clf.time_curve_) > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+@pytest.mark.parametrize("batch_size", ["auto", 40])
+def test_early_stopping_restores_the_best(kind, batch_size):
+    """The fitted network has the best score of the curve on the held-out rows."""
+    X, y = load_iris(return_X_y=True)
+    cls = RiemannianMLPClassifier if kind == "classifier" else RiemannianMLPRegressor
+    est = cls(hidden_layer_sizes=(5,), random_state=0, early_stopping=True, max_iter=25)
+    est.set_params(batch_size=batch_size, **NO_STOP)
+    est.fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+    assert est.best_validation_score_ == max(est.validation_scores_)
+    assert est.score(X[1::2], y[1::2]) == pytest.approx(est.best_validation_score_, abs=1e-12)
+    chosen = int(np.argmax(est.validation_scores_))
+    loss = est.loss(X[1::2], y[1::2])
+    assert loss == pytest.approx(est.validation_loss_curve_[chosen], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_whole_batch_losses_never_rise(name):
+    """The line search takes no worse step, in any metric."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(metric=name, max_iter=15, **NO_STOP).fit(X, y)
+    assert (np.diff(clf.loss_curve_) <= 0).all()
+    assert clf.loss_ == clf.loss_curve_[-1] == pytest.approx(clf.loss(X, y), rel=1e-9)
+
+
+def test_histories_resume():
+    """After a pause times go on where they ended, also after a copy."""
+    history = History()
+    for _ in range(3):
+        history.record(1.0, 0.1)
+    other = copy.deepcopy(history)
+    other.resume()
+    other.record(0.5, 0.1)
+    assert (np.diff(other.times) >= 0).all() and other.times[-1] < history.times[-1] + 1
+    other.forget(2)
+    assert other.losses == [1.0, 0.5] and len(other.times) == len(other.rates) == 2
