@@ -94,9 +94,9 @@ def test_recursion_is_the_averaged_matrix(name):
 def test_first_batches_are_averaged_by_weight(name):
     """Until the window is full the metric is that of all rows so far, as one batch."""
     running = RunningMetric(get_metric(name), 1000.0)
-    for topology, metric, statistics, weight in batches(name, [5, 1, 9, 3]):
+    for _, _, statistics, weight in batches(name, [5, 1, 9, 3]):
         found = running.update(statistics, weight)
-    whole = next(iter(batches(name, [18])))[2]
+    topology, metric, whole, _ = next(batches(name, [18]))
     assert_close(
         metric.reduction.to_dense(topology, found[0]),
         metric.reduction.to_dense(topology, whole[0]),

@@ -215,8 +215,7 @@ def test_units_of_targets_do_not_matter(data, metric, batch_size):
     """y and 1000 y + 5: the same fit over all passes."""
     X, y = data
     one, other = (
-        make(metric=metric, batch_size=batch_size, max_iter=50).fit(X, t)
-        for t in (y, 1000 * y + 5)
+        make(metric=metric, batch_size=batch_size, max_iter=50).fit(X, t) for t in (y, 1000 * y + 5)
     )
     assert one.n_iter_ == other.n_iter_
     difference = (other.predict(X) - 5) / 1000 - one.predict(X)

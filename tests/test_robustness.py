@@ -61,9 +61,21 @@ def default():
     return get
 
 
+def cases(*data):
+    """Pairs of data and metric; on digits all metrics but the default one take long."""
+    return [
+        pytest.param(
+            name,
+            metric,
+            marks=pytest.mark.slow if name == "digits" and metric != "qd_bp" else (),
+        )
+        for name in data
+        for metric in INVARIANT
+    ]
+
+
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("metric", INVARIANT)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("data", "metric"), cases(*DATA))
 def test_units_of_features_do_not_matter(default, data, metric, change):
     """The whole default training gives the same probabilities to 1e-6, in as many passes.
 
@@ -80,7 +92,7 @@ def test_units_of_features_do_not_matter(default, data, metric, change):
     )
 
 
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("data", ["iris", "breast_cancer"])
 @pytest.mark.parametrize(("metric", "change"), [("euclidean", "scale"), ("diag_bp", "shift")])
 def test_units_matter_to_the_others(default, data, metric, change):
     """The comparison above can fail: these part."""
@@ -89,8 +101,7 @@ def test_units_matter_to_the_others(default, data, metric, change):
     assert np.abs(new.predict_proba(CHANGES[change](X)) - want).max() > 1e-3
 
 
-@pytest.mark.parametrize("metric", INVARIANT)
-@pytest.mark.parametrize("data", ["iris", "digits"])
+@pytest.mark.parametrize(("data", "metric"), cases("iris", "digits"))
 def test_logistic_is_tanh(default, data, metric):
     """Hidden units of either kind start alike from one seed, and stay so all the training."""
     X, y, old, want = default(data, metric)
@@ -117,9 +128,14 @@ def test_units_of_features_do_not_matter_in_mini_batches(change, early_stopping)
 @pytest.mark.parametrize("batch_size", ["auto", 100])
 @pytest.mark.parametrize("change", CHANGES)
 def test_units_of_regression_data_do_not_matter(change, batch_size):
-    """Features of other units and targets 1000 y + 5: the same fit in the targets' units."""
+    """Features of other units and targets 1000 y + 5: the same fit in the targets' units.
+
+    Features of size 0.05 that are shifted by 1000 hold four digits less, and long steps enlarge
+    rounding errors some 1.5 times each, be it those of the data or others: from 1e-10 after 5
+    passes to 1e-7 after 10 and 1e-4 after 40 (X + 1000 - 1000: 2e-5). There 10 are compared.
+    """
     X, y = load_diabetes(return_X_y=True)
-    kw = dict(batch_size=batch_size, max_iter=40)
+    kw = dict(batch_size=batch_size, max_iter=10 if change == "shift" else 40)
     old = fitted("regressor", X, y, **kw).predict(X)
     Z = CHANGES[change](X)
     new = fitted("regressor", Z, 1000 * y + 5, **kw).predict(Z)
@@ -283,7 +299,7 @@ def test_interrupts(monkeypatch, kind, mode):
     for call in (1, 2, 3, 5, 8, 13, 18):
         est, X, y, came_through = interrupted(monkeypatch, call, kind, MODES[mode])
         if came_through:
-            assert not hasattr(est, "n_iter_") and call in (1, 2) or mode == "starts"
+            assert (not hasattr(est, "n_iter_") and call in (1, 2)) or mode == "starts"
             continue
         curves = [est.loss_curve_, est.learning_rate_curve_, est.time_curve_]
         if est.early_stopping:
@@ -292,7 +308,8 @@ def test_interrupts(monkeypatch, kind, mode):
         assert np.isfinite(answer(est, X)).all() and np.isfinite(est.loss_)
         targets = () if kind == "autoencoder" else (y,)
         est.set_params(warm_start=True).fit(X, *targets)
-        est.partial_fit(X, *targets)
+        if mode != "adaptive":
+            est.partial_fit(X, *targets)
         assert np.isfinite(answer(est, X)).all()
 
 
@@ -357,7 +374,7 @@ def test_bad_values_are_named(kind, name):
         for method in ("fit", "partial_fit"):
             est = KINDS[kind](**{"hidden_layer_sizes": (3,), "max_iter": 1, name: value})
             first = {"classes": [0, 1, 2]} if (kind, method[0]) == ("classifier", "p") else {}
-            with pytest.raises((ValueError, TypeError), match=name.split("_")[0]):
+            with pytest.raises((ValueError, TypeError), match=name):
                 getattr(est, method)(X, *targets, **first)
             assert not hasattr(est, "loss_")
 

@@ -11,8 +11,19 @@ from sklearn.datasets import load_iris
 
 from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
 from sknatgrad.network import Network, Topology
-from sknatgrad.training import STEP_RULES, BatchPass, Coordinates, Descent, History, InputScale
-from sknatgrad.training import MiniBatchPass, Objective, RunningMetric, Stopping, Trainer
+from sknatgrad.training import (
+    STEP_RULES,
+    BatchPass,
+    Coordinates,
+    Descent,
+    History,
+    InputScale,
+    MiniBatchPass,
+    Objective,
+    RunningMetric,
+    Stopping,
+    Trainer,
+)
 from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.objective import Evaluation
 from sknatgrad.training.passes import Path
@@ -24,9 +35,7 @@ NO_STOP = {"tol": 0.0, "n_iter_no_change": 10_000}
 
 def evaluation_at(parameters, loss):
     """An evaluation without penalty and without forward passes."""
-    return Evaluation(
-        parameters=parameters, loss=float(loss), data_loss=float(loss), points=None
-    )
+    return Evaluation(parameters=parameters, loss=float(loss), data_loss=float(loss), points=None)
 
 
 class Valley:
@@ -186,13 +195,16 @@ def test_rejected_step_changes_nothing(rule):
     passes.rule.rate = passes.rule.largest_rate = 1e3
     passes.rule.radius = 1e9
     count = {"evaluate": 0, "differentiate": 0}
+
+    def counting(name, method):
+        def counted(*args):
+            count[name] += 1
+            return method(*args)
+
+        return counted
+
     for name in count:
-
-        def counted(*args, _name=name, _old=getattr(objective, name)):
-            count[_name] += 1
-            return _old(*args)
-
-        setattr(objective, name, counted)
+        setattr(objective, name, counting(name, getattr(objective, name)))
     rejected = history.n_rejected
     loss, _ = passes.run(history)
     direction = passes._direction[0].copy()

@@ -43,7 +43,9 @@ class _LossParameter:
         return _LossName(value, estimator._loss) if isinstance(value, str) else value
 
     def __set__(self, estimator, value):
-        vars(estimator)["loss"] = value
+        # One that was read from another estimator is a name like any other.
+        plain = str.__str__(value) if isinstance(value, _LossName) else value
+        vars(estimator)["loss"] = plain
 
 
 class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):

@@ -59,11 +59,9 @@ class Table:
         raise TableError(f"no column is called {name!r}. {self._advice(name)}")
 
     def _advice(self, name):
-        if len(self.names) == 1:
-            for separator, called in _SEPARATORS.items():
-                if separator in self.names[0]:
-                    option = _OPTION.get(separator, separator)
-                    return f"The header seems to be parted by {called}: --separator {option!r}."
+        other = _other_separator(self.names)
+        if other:
+            return other
         lower = {known.lower(): known for known in reversed(self.names)}
         close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
         if close:
@@ -148,12 +146,21 @@ def _rows(reader):
         if len(row) == len(header):
             rows.append(row)
         elif any(map(str.strip, row)):
-            raise TableError(
-                f"line {reader.line_num} has {_count(row)}, the header {_count(header)}."
-            )
+            line = f"line {reader.line_num} has {_count(row)}, the header {_count(header)}."
+            raise TableError(" ".join(filter(None, [line, _other_separator(header)])))
     while rows and not any(map(str.strip, rows[-1])):
         rows.pop()
     return header, rows
+
+
+def _other_separator(header):
+    """What a header of one field seems to be parted by; empty if by nothing."""
+    if len(header) == 1:
+        for separator, called in _SEPARATORS.items():
+            if separator in header[0]:
+                option = _OPTION.get(separator, separator)
+                return f"The header seems to be parted by {called}: --separator {option!r}."
+    return ""
 
 
 def _count(row):

@@ -254,7 +254,9 @@ def _without_single_rows(labels, known):
 
 def _check_enough(name, target, task):
     if len(target) < FEWEST_ROWS:
-        raise TableError(f"too few rows with a target: {len(target)}, at least {FEWEST_ROWS} are needed.")
+        raise TableError(
+            f"too few rows with a target: {len(target)}, at least {FEWEST_ROWS} are needed."
+        )
     distinct = len(set(target))
     if distinct == 1:
         kind = "class" if task == "classification" else "value"

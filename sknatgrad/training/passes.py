@@ -103,6 +103,8 @@ class MiniBatchPass:
     solver : Refactored, optional
     adapt : bool
         Let the rule see the loss of whole passes.
+    longest_average : float
+        Steps that the average speaks of at most.
     """
 
     def __init__(
@@ -119,11 +121,13 @@ class MiniBatchPass:
         metric_every=1,
         solver=None,
         adapt=True,
+        longest_average=np.inf,
     ):
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng = running, rng
         self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
         self.metric_every, self._solve = metric_every, None
+        self.longest_average = longest_average
         self.solver = Refactored(descent) if solver is None else solver
         if running.statistics is None and n_init_samples > batch_size:
             first = objective.rows(slice(0, n_init_samples))
@@ -171,7 +175,7 @@ class MiniBatchPass:
         direction, slope = steepest(self._solve, gradient)
         following = self._following(part, current, direction, self.rule.propose(slope), history)
         if following is not None:
-            self.path = self.path.advanced(following)
+            self.path = self.path.advanced(following, self.longest_average)
         return np.array([current.loss, current.data_loss])
 
     def _following(self, part, current, direction, rate, history):
@@ -211,8 +215,8 @@ class Path:
         """No step taken yet."""
         return cls(parameters, parameters)
 
-    def advanced(self, parameters):
-        """One step further."""
-        share = 1 / (1 + _AVERAGED_SHARE * self.n_steps)
+    def advanced(self, parameters, longest=np.inf):
+        """One step further; the average speaks of at most about `longest` steps."""
+        share = 1 / (1 + min(_AVERAGED_SHARE * self.n_steps, longest))
         average = self.average + share * (parameters - self.average)
         return Path(parameters, average, self.n_steps + 1)

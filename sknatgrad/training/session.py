@@ -34,6 +34,8 @@ SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
 # Passes of `partial_fit` whose losses are remembered.
 LONGEST_STREAM = 1000
+# Rows of a stream that the averaged parameters speak of: what they describe may drift.
+STREAM_MEMORY = 2000
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
 LARGEST_COPY = 0.25
 
@@ -388,6 +390,7 @@ def _passes(model, settings, objective, state, streaming):
         settings.metric_every(batch_size, model.network.topology),
         state.solver,
         adapt=not streaming,
+        longest_average=STREAM_MEMORY / batch_size if streaming else np.inf,
     )
 
 
