@@ -13,7 +13,7 @@ QUICKEST = "plot_invariance"
 NAMES = sorted(path.stem for path in FOLDER.glob("plot_*.py"))
 SAID = {
     "plot_autoencoder_digits": "Area under the ROC curve",
-    "plot_digits_pipeline_grid": "macro avg",
+    "plot_digits_pipeline_grid": "accuracy on the test rows",
     "plot_invariance": "euclidean  X + 1000",
     "plot_online_drift": "StandardScaler + SGDClassifier",
 }

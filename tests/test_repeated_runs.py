@@ -18,7 +18,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sknatgrad import RiemannianMLPClassifier
+from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier
 from sknatgrad.experiments import RepeatedRuns, repeated_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -154,6 +154,14 @@ def test_regressors_scoring_and_two_outputs():
 def test_without_targets(data):
     result = repeated_runs({"mixture": GaussianMixture(2)}, data[0], n_runs=2, random_state=0)
     assert all(np.isfinite(r["test_score"]) and r["n_iter"] >= 1 for r in result.records)
+
+
+def test_auto_encoders(data):
+    network = RiemannianAutoEncoder((3, 2, 3), max_iter=5)
+    result = repeated_runs({"code": network}, data[0], None, n_runs=2, random_state=0)
+    for record in result.records:
+        assert not record["error"] and len(record["loss_curve"]) == record["n_iter"] == 5
+        assert np.isfinite([record["train_score"], record["test_score"]]).all()
 
 
 def test_data_frames_and_sparse_matrices(data):

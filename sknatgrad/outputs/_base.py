@@ -49,9 +49,11 @@ class Output:
     n_parameters = 0
 
     def __init__(self, activation="auto"):
-        self.activation = get_activation(
-            self.default_activation if activation == "auto" else activation
-        )
+        automatic = isinstance(activation, str) and activation == "auto"
+        try:
+            self.activation = get_activation(self.default_activation if automatic else activation)
+        except ValueError as problem:
+            raise ValueError(f"output_activation: {problem}") from None
         problem = self._objection(self.activation)
         if problem:
             raise ValueError(
