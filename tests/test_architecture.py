@@ -27,7 +27,6 @@ LONG_FILES = {
     "estimators/regressor.py": "public docstrings of all parameters and methods",
     "network/linearization.py": "docstrings that say what each contraction computes",
     "network/topology.py": "docstrings of the public constructors and attributes",
-    "training/session.py": "docstrings of the records that pass between the stages",
 }
 
 

@@ -9,7 +9,6 @@ from typing import ClassVar
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
@@ -21,9 +20,12 @@ from ..network import Network, Topology
 from ..training import Stopping
 from ..training.objective import chunks
 from ..training.passes import Path
-from ..training.session import Model, Settings, begin, run, start_and_run
+from ..training.session import begin, run, start_and_run
+from ..training.settings import Settings
+from ..training.state import Model
 from ._architecture import build_topology, canonical, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver
+from ._held_out import hold_out
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units.
 LARGEST_CHEAP_FAN_IN = 32
@@ -121,7 +123,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
         warm = self.warm_start and self.__sklearn_is_fitted__()
         model, settings = self._model(data, rng, warm), self._settings()
         if validation is None and self.early_stopping:
-            data, validation = self._hold_out(data, y, rng)
+            data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         arguments = (
@@ -249,28 +251,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
         if y_val is None:
             raise ValueError("X_val needs y_val.")
         return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
-
-    def _hold_out(self, data, y, rng):
-        """Training and held-out rows."""
-        rows = np.arange(data.X.shape[0])
-        stratify = self._stratify(y)
-        try:
-            train, held_out = train_test_split(
-                rows, test_size=self.validation_fraction, random_state=rng, stratify=stratify
-            )
-        except ValueError as problem:
-            raise ValueError(
-                f"early_stopping=True can't hold out validation_fraction={self.validation_fraction}"
-                f" of {len(rows)} samples: {problem}"
-            ) from problem
-        parts = data.rows(np.sort(train)), data.rows(np.sort(held_out))
-        for part, name in zip(parts, ("training", "validation"), strict=True):
-            if part.weight is not None and not part.weight.any():
-                raise ValueError(
-                    f"early_stopping=True left the {name} set without positive sample_weight: "
-                    "change random_state or validation_fraction, or pass X_val."
-                )
-        return parts
 
     # ------------------------------------------------------------- prediction
     def _output_values(self, X):

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..outputs import get_output
-from ..training.session import Data
+from ..training.state import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import begin_fit, with_callbacks

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ..outputs import get_output
-from ..training.session import Data
+from ..training.state import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import begin_fit, with_callbacks

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
 from ..outputs import get_output
-from ..training.session import Data
+from ..training.state import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import begin_fit, with_callbacks

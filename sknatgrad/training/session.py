@@ -11,188 +11,24 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.utils import check_random_state
 
-from ..metrics import Metric
-from ..network import Network, initialize
+from ..network import initialize
 from ..network.initialization import standard_factor
-from ..outputs import Output
 from .coordinates import Coordinates, OutputScale
 from .descent import Descent, RunningMetric, safeguarded
 from .history import History
 from .objective import Objective
 from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
-from .solvers import Refactored, make_solver
-from .step_rules import DEFAULT_RATES, STEP_RULES, StepRule
+from .solvers import make_solver
+from .state import TrainingState
 from .trainer import Stopping, Trainer
 
-# Up to this many rows, a step on all of them costs little more than its overhead.
-LARGEST_FULL_BATCH = 4096
-MINI_BATCH = 500
-# Nats by which a step on that many rows may change the outputs.
-RADIUS = 1e-2
-SHORTEST_WINDOW = 1000.0
-LARGE_BATCH = 100
 # Passes of `partial_fit` whose losses are remembered.
 LONGEST_STREAM = 1000
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.
 STREAM_MEMORY = 2000
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
 LARGEST_COPY = 0.25
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train; names and meanings are those of the estimators' parameters."""
-
-    metric: Metric
-    damping: float
-    damping_mode: str
-    learning_rate: str
-    learning_rate_init: float | str
-    batch_size: int | str
-    metric_decay: float | str
-    n_init_samples: int | str
-    shuffle: bool
-    alpha: float
-    stopping: Stopping
-
-    @property
-    def invariant(self):
-        """Whether affine changes of the data leave the training as it is."""
-        return self.metric.reduction.invariant and self.damping_mode == "relative"
-
-    @property
-    def precision_is_free(self):
-        """Whether single precision is enough.
-
-        Where the metric is computed from centred inputs, or has no differences of large
-        numbers in it.
-        """
-        return self.invariant or not self.metric.reduction.invariant
-
-    def rows_a_step(self, n_samples):
-        """Rows of a mini-batch, or all of them."""
-        if self.batch_size == "auto":
-            return n_samples if n_samples <= LARGEST_FULL_BATCH else MINI_BATCH
-        return min(int(self.batch_size), n_samples)
-
-    def step_rule(self, n_samples, streaming=False):
-        """A fresh step rule.
-
-        Raises
-        ------
-        ValueError
-            If the rule compares losses and there are mini-batches.
-        """
-        batch_size = self.rows_a_step(n_samples)
-        whole_batch = batch_size == n_samples and not streaming
-        name = self.learning_rate
-        if name == "auto":
-            name = "line_search" if whole_batch else "trust_region"
-        if not whole_batch and not STEP_RULES[name].stochastic:
-            usable = sorted(key for key, rule in STEP_RULES.items() if rule.stochastic)
-            raise ValueError(
-                f"learning_rate={name!r} compares losses on the whole data set and is not "
-                "compatible with mini-batches: set batch_size to the number of rows or more, or "
-                f"use one of {usable}."
-            )
-        rate = self.learning_rate_init
-        rule = STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
-        if not whole_batch:
-            # Noise moves the outputs in proportion to the number of steps a pass.
-            rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
-        return rule
-
-    def metric_every(self, batch_size, topology):
-        """Steps from one update of the metric to the next.
-
-        A batch that is large enough for a metric of its own says much the same as the
-        one before it; where the metric must be factored, that is worth its price less
-        often still.
-        """
-        if self.metric_decay != "auto" or batch_size < LARGE_BATCH:
-            return 1
-        if not self.metric.reduction.factored:
-            return 4
-        return max(4, max(group.fan_in for group in topology.groups) // 40)
-
-    def metric_window(self, batch_weight, topology, whole_batch):
-        """Sample weight over which the metric is averaged."""
-        if self.metric_decay == "auto":
-            if whole_batch:
-                return 0.0
-            largest = max(group.fan_in for group in topology.groups)
-            return max(20.0 * batch_weight, 4.0 * (1 + largest), SHORTEST_WINDOW)
-        return batch_weight / self.metric_decay
-
-
-@dataclass
-class Data:
-    """Rows to learn from.
-
-    Attributes
-    ----------
-    X : ndarray or CSR array of shape (n_samples, n_inputs)
-    target : ndarray or sparse array, sample axis last
-    weight : ndarray of shape (n_samples,) or None
-    """
-
-    X: object
-    target: object
-    weight: np.ndarray | None
-
-    def rows(self, chosen):
-        """Some of the rows."""
-        weight = None if self.weight is None else self.weight[chosen]
-        target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
-        return Data(self.X[chosen], target, weight)
-
-
-@dataclass(frozen=True)
-class Model:
-    """A network and the reading of its outputs."""
-
-    network: Network
-    output: Output
-
-
-@dataclass
-class TrainingState:
-    """A training that can be continued.
-
-    Attributes
-    ----------
-    coordinates : Coordinates
-    path : Path
-        The iterates, in these coordinates.
-    running : RunningMetric
-    rule : StepRule
-    rng : RandomState
-    history : History
-    solver : Refactored or None
-        Of the mini-batch steps.
-    weight, streamed : float
-        Total sample weight of the data, by which the penalty is divided; of it, what
-        came in calls of `partial_fit`.
-    """
-
-    coordinates: Coordinates
-    path: Path
-    running: RunningMetric
-    rule: StepRule
-    rng: np.random.RandomState
-    history: History
-    solver: Refactored | None = None
-    weight: float = 0.0
-    streamed: float = 0.0
-
-    def see(self, weight, streaming):
-        """Take note of data of that total weight that come to be learned."""
-        if streaming:
-            self.streamed += weight
-            self.weight = max(self.weight, self.streamed)
-        else:
-            self.weight = weight
 
 
 def begin(model, settings, data, rng, previous=None, streaming=False):

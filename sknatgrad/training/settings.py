@@ -1,0 +1,103 @@
+"""How to train: the estimators' parameters, and what their "auto" means."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..metrics import Metric
+from .step_rules import DEFAULT_RATES, STEP_RULES
+from .trainer import Stopping
+
+# Up to this many rows, a step on all of them costs little more than its overhead.
+LARGEST_FULL_BATCH = 4096
+MINI_BATCH = 500
+# Nats by which a step on that many rows may change the outputs.
+RADIUS = 1e-2
+SHORTEST_WINDOW = 1000.0
+LARGE_BATCH = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; names and meanings are those of the estimators' parameters."""
+
+    metric: Metric
+    damping: float
+    damping_mode: str
+    learning_rate: str
+    learning_rate_init: float | str
+    batch_size: int | str
+    metric_decay: float | str
+    n_init_samples: int | str
+    shuffle: bool
+    alpha: float
+    stopping: Stopping
+
+    @property
+    def invariant(self):
+        """Whether affine changes of the data leave the training as it is."""
+        return self.metric.reduction.invariant and self.damping_mode == "relative"
+
+    @property
+    def precision_is_free(self):
+        """Whether single precision is enough.
+
+        Where the metric is computed from centred inputs, or has no differences of large
+        numbers in it.
+        """
+        return self.invariant or not self.metric.reduction.invariant
+
+    def rows_a_step(self, n_samples):
+        """Rows of a mini-batch, or all of them."""
+        if self.batch_size == "auto":
+            return n_samples if n_samples <= LARGEST_FULL_BATCH else MINI_BATCH
+        return min(int(self.batch_size), n_samples)
+
+    def step_rule(self, n_samples, streaming=False):
+        """A fresh step rule.
+
+        Raises
+        ------
+        ValueError
+            If the rule compares losses and there are mini-batches.
+        """
+        batch_size = self.rows_a_step(n_samples)
+        whole_batch = batch_size == n_samples and not streaming
+        name = self.learning_rate
+        if name == "auto":
+            name = "line_search" if whole_batch else "trust_region"
+        if not whole_batch and not STEP_RULES[name].stochastic:
+            usable = sorted(key for key, rule in STEP_RULES.items() if rule.stochastic)
+            raise ValueError(
+                f"learning_rate={name!r} compares losses on the whole data set and is not "
+                "compatible with mini-batches: set batch_size to the number of rows or more, or "
+                f"use one of {usable}."
+            )
+        rate = self.learning_rate_init
+        rule = STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
+        if not whole_batch:
+            # Noise moves the outputs in proportion to the number of steps a pass.
+            rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
+        return rule
+
+    def metric_every(self, batch_size, topology):
+        """Steps from one update of the metric to the next.
+
+        A batch that is large enough for a metric of its own says much the same as the
+        one before it; where the metric must be factored, that is worth its price less
+        often still.
+        """
+        if self.metric_decay != "auto" or batch_size < LARGE_BATCH:
+            return 1
+        if not self.metric.reduction.factored:
+            return 4
+        return max(4, max(group.fan_in for group in topology.groups) // 40)
+
+    def metric_window(self, batch_weight, topology, whole_batch):
+        """Sample weight over which the metric is averaged."""
+        if self.metric_decay == "auto":
+            if whole_batch:
+                return 0.0
+            largest = max(group.fan_in for group in topology.groups)
+            return max(20.0 * batch_weight, 4.0 * (1 + largest), SHORTEST_WINDOW)
+        return batch_weight / self.metric_decay

@@ -1,0 +1,83 @@
+"""The records that pass between the stages of a training."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..network import Network
+from ..outputs import Output
+from .coordinates import Coordinates
+from .descent import RunningMetric
+from .history import History
+from .passes import Path
+from .solvers import Refactored
+from .step_rules import StepRule
+
+
+@dataclass
+class Data:
+    """Rows to learn from.
+
+    Attributes
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_inputs)
+    target : ndarray or sparse array, sample axis last
+    weight : ndarray of shape (n_samples,) or None
+    """
+
+    X: object
+    target: object
+    weight: np.ndarray | None
+
+    def rows(self, chosen):
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
+        return Data(self.X[chosen], target, weight)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network and the reading of its outputs."""
+
+    network: Network
+    output: Output
+
+
+@dataclass
+class TrainingState:
+    """A training that can be continued.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    path : Path
+        The iterates, in these coordinates.
+    running : RunningMetric
+    rule : StepRule
+    rng : RandomState
+    history : History
+    solver : Refactored or None
+        Of the mini-batch steps.
+    weight, streamed : float
+        Total sample weight of the data, by which the penalty is divided; of it, what
+        came in calls of `partial_fit`.
+    """
+
+    coordinates: Coordinates
+    path: Path
+    running: RunningMetric
+    rule: StepRule
+    rng: np.random.RandomState
+    history: History
+    solver: Refactored | None = None
+    weight: float = 0.0
+    streamed: float = 0.0
+
+    def see(self, weight, streaming):
+        """Take note of data of that total weight that come to be learned."""
+        if streaming:
+            self.streamed += weight
+            self.weight = max(self.weight, self.streamed)
+        else:
+            self.weight = weight
