@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
+from sknatgrad.training import Objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -100,19 +101,26 @@ def test_outputs_over_classes_refuse_multilabel_targets(output):
         make(output=output).fit(*three_labels())
 
 
+@pytest.mark.parametrize("hidden", [(6,), (100,)])
 @pytest.mark.parametrize(
-    ("output", "allowed"),
+    ("output", "activation"),
     [
-        ("bernoulli", ["logistic", "tanh", "scaled_tanh"]),
-        ("spherical", ["logistic", "tanh", "relu"]),
-        ("square", ["identity", "logistic", "tanh"]),
+        ("bernoulli", "logistic"),
+        ("bernoulli", "tanh"),
+        ("bernoulli", "scaled_tanh"),
+        ("spherical", "logistic"),
+        ("spherical", "tanh"),
+        ("spherical", "scaled_tanh"),
+        ("square", "identity"),
+        ("square", "logistic"),
+        ("square", "tanh"),
     ],
 )
-def test_output_activations(output, allowed):
-    """Outputs that allow several activations learn with each."""
+def test_output_activations(output, activation, hidden):
+    """Outputs that allow several activations learn with each, in small and in wide networks."""
     X, y = clouds()
-    for activation in allowed:
-        assert make(output=output, output_activation=activation).fit(X, y).score(X, y) > 0.95
+    clf = make(hidden, output=output, output_activation=activation, max_iter=200)
+    assert clf.fit(X, y).score(X, y) > 0.95
 
 
 LABELS = {
@@ -325,6 +333,57 @@ def test_pickled_in_the_middle_of_a_stream(connectivity, batch_size):
         other.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
         other = pickle.loads(pickle.dumps(other))
     assert same_parameters(one, other) and equal_curves(one, other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metric": "diag_bp"},
+        {"metric": "kron_bp"},
+        {"metric": "fisher"},
+        {"metric": "euclidean"},
+        {"damping_mode": "absolute"},
+        {"damping": 0.0},
+        {"learning_rate": "constant"},
+        {"metric_decay": 0.3},
+        {"batch_size": 7},
+        {"alpha": 1.0},
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("start", ["fit", "partial_fit"])
+def test_parameters_that_change_in_a_stream(change, start):
+    """Settings set between calls are taken over, or refused by name: no obscure error."""
+    X, y = clouds()
+    clf = make(max_iter=3)
+    clf = clf.fit(X, y) if start == "fit" else clf.partial_fit(X, y, classes=[0, 1, 2])
+    before = clf.loss(X, y)
+    clf.set_params(**change)
+    try:
+        clf.partial_fit(X, y).partial_fit(X, y)
+    except ValueError as err:
+        assert next(iter(change)) in str(err)
+    assert clf.loss(X, y) < before + 0.1
+
+
+def test_failed_call_leaves_the_stream_as_it_was(monkeypatch):
+    """A call that fails half-way changes nothing: metric, random state and curves are as before."""
+    X, y = clouds()
+    clf, other = (make(batch_size=10).partial_fit(X, y, classes=[0, 1, 2]) for _ in range(2))
+    whole, calls = Objective.differentiate, []
+
+    def failing(*arguments):
+        calls.append(arguments)
+        if len(calls) == 4:
+            raise MemoryError
+        return whole(*arguments)
+
+    monkeypatch.setattr(Objective, "differentiate", failing)
+    with pytest.raises(MemoryError):
+        clf.partial_fit(X, y)
+    monkeypatch.undo()
+    assert equal_curves(clf.partial_fit(X, y), other.partial_fit(X, y))
+    assert same_parameters(clf, other)
 
 
 def test_joblib_memory_map(tmp_path):
@@ -557,6 +616,22 @@ def test_inspection_needs_targets_where_the_metric_does():
                 clf.metric_matrix(X, metric=metric)
         elif metric != "euclidean":
             assert clf.metric_matrix(X, metric=metric).shape == (39, 39)
+
+
+@pytest.mark.parametrize("method", ["loss", "direction", "metric_matrix"])
+@pytest.mark.parametrize("wrong", ["NaN", "unknown", "short", "two columns"])
+def test_inspection_checks_targets(method, wrong):
+    """Targets that the fit would refuse are refused."""
+    X, y = clouds()
+    clf = make(max_iter=1, metric="op").fit(X, y)
+    targets = {
+        "NaN": np.full(90, np.nan),
+        "unknown": np.full(90, 7),
+        "short": y[:5],
+        "two columns": np.c_[y, y] > 0,
+    }
+    with pytest.raises(ValueError):
+        getattr(clf, method)(X, targets[wrong])
 
 
 def test_monte_carlo_draws_are_reproducible():

@@ -15,14 +15,11 @@ SAID = {
     "plot_autoencoder_digits": "Area under the ROC curve",
     "plot_digits_pipeline_grid": "accuracy on the test rows",
     "plot_invariance": "euclidean  X + 1000",
+    "plot_regression_penalty": "ridge regression",
     "plot_online_drift": "StandardScaler + SGDClassifier",
 }
 
 pytestmark = pytest.mark.skipif(not NAMES, reason="examples are not part of an installed package")
-
-
-def marked(name):
-    return pytest.param(name, marks=() if name == QUICKEST else pytest.mark.slow)
 
 
 def run(name, *arguments, cwd):
@@ -36,7 +33,7 @@ def run(name, *arguments, cwd):
     )
 
 
-@pytest.mark.parametrize("name", [marked(name) for name in NAMES])
+@pytest.mark.parametrize("name", NAMES)
 def test_example_runs(name, tmp_path):
     pytest.importorskip("matplotlib")
     done = run(name, "--out", str(tmp_path / "figures"), cwd=tmp_path)

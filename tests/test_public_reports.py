@@ -9,6 +9,7 @@ import re
 import signal
 import threading
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from sknatgrad import (
     RiemannianAutoEncoder,
     RiemannianMLPClassifier,
     RiemannianMLPRegressor,
+    Topology,
 )
 
 ESTIMATORS = {
@@ -548,6 +550,30 @@ def test_num1_huge_targets_in_several_columns(loss, factor):
         assert finite(est.predict(X))
 
 
+@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+def test_num1_targets_of_any_size_row_by_row(factor):
+    """NUM-1 A stream whose first call has one row knows no scale of the targets yet."""
+    X, y = waves(200)
+    est = make("reg")
+    for _ in range(10):
+        for i in range(200):
+            est.partial_fit(X[i : i + 1], factor * y[i : i + 1])
+    assert est.score(X, factor * y) > 0.8
+
+
+@pytest.mark.parametrize("rate", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+def test_num1_counts_of_any_size(rate, batch_size):
+    """NUM-1 Losses of large counts are large numbers of nats: training gets there all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    mean = np.exp(X @ [0.5, -0.3, 0.0])
+    y = rng.poisson(rate * mean)
+    est = make("reg", loss="poisson", batch_size=batch_size, max_iter=50).fit(X, y)
+    assert np.corrcoef(np.log(est.predict(X)), np.log(mean))[0, 1] > 0.9
+    assert est.loss(X, y) < 0.5 * make("reg", loss="poisson", max_iter=0).fit(X, y).loss(X, y)
+
+
 @other_metrics
 def test_num3_float32_ill_conditioned_in_the_other_metrics(metric):
     """NUM-3 The same data in the metrics that the case left out."""
@@ -897,6 +923,20 @@ def test_wgt1_weight_equals_repetition_elsewhere(case, metric):
     np.testing.assert_allclose(answer(a, X), answer(b, X), rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e-3, 1e200])
+@pytest.mark.parametrize("parameters", [{"batch_size": 60}, {}, {"metric_decay": 0.1}], ids=repr)
+@pytest.mark.parametrize("kind", ["clf", "reg", "ae"])
+def test_wgt1_size_of_weights_does_not_matter(kind, factor, parameters):
+    """WGT-1 Only ratios of weights count: all weights 0.001 is all weights 1."""
+    X, y = small_problem(kind)
+    w = np.random.default_rng(0).uniform(0.5, 2, size=60)
+    fits = [
+        learn(make(kind, max_iter=5, **{"batch_size": 16, **parameters}), X, y, sample_weight=c * w)
+        for c in (1.0, factor)
+    ]
+    np.testing.assert_allclose(answer(fits[1], X), answer(fits[0], X), rtol=1e-6, atol=1e-9)
+
+
 def test_wgt1_class_weight_is_a_sample_weight():
     """WGT-1 Class weights multiply sample weights."""
     X, y = blobs(60)
@@ -1068,3 +1108,28 @@ def test_use3_autoencoder_with_chosen_code():
     for connectivity in (2, "paper", 0.5):
         est = make("ae", hidden_layer_sizes=(4, 2, 4), connectivity=connectivity, max_iter=3)
         np.testing.assert_allclose(est.fit(X).inverse_transform(est.transform(X)), est.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["masks", "topology"])
+def test_use3_code_of_a_given_graph(kind):
+    """USE-3 The narrowest layer of the network there is, whatever `hidden_layer_sizes` says."""
+    X, _ = waves(60, d=4)
+    sizes = [4, 3, 2, 3, 4]
+    masks = [np.ones(shape) for shape in pairwise(sizes)]
+    connectivity = masks if kind == "masks" else Topology.layered(sizes)
+    for hidden in ((30, 10, 30), (2,), (5, 4)):
+        est = make("ae", hidden_layer_sizes=hidden, connectivity=connectivity, max_iter=2).fit(X)
+        assert est.transform(X).shape == (60, 2)
+        np.testing.assert_allclose(est.inverse_transform(est.transform(X)), est.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["reg", "clf"])
+def test_lab_targets_of_the_methods_are_checked(kind):
+    """LAB `loss` and `direction` refuse what `fit` refuses, instead of answering NaN."""
+    X, y = small_problem(kind)
+    est = learn(make(kind, max_iter=1), X, y)
+    for method in (est.loss, est.direction):
+        with pytest.raises(ValueError):
+            method(X, np.full(60, np.nan))
+        with pytest.raises(ValueError):
+            method(X, y[:5])

@@ -1,0 +1,78 @@
+"""
+==================================
+Regression on a small, noisy table
+==================================
+
+The diabetes data of scikit-learn: 442 patients, ten features, much noise. Features are used
+as they come and the target in its own unit: neither matters. What does matter on so small a
+table is how much is fitted. We let the penalty ``alpha`` and early stopping find out, and see
+how training and test score part without either.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import GridSearchCV, train_test_split
+
+from sknatgrad import RiemannianMLPRegressor
+
+ALPHAS = [0.0, 0.1, 1.0, 10.0, 100.0]
+
+
+def compute():
+    """Scores of the grid, and of the models on the test rows."""
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=0)
+    network = RiemannianMLPRegressor(hidden_layer_sizes=(20,), tol=1e-3, random_state=0)
+    grid = GridSearchCV(network, {"alpha": ALPHAS}, cv=5, return_train_score=True)
+    grid.fit(X_train, y_train)
+    models = {
+        "alpha = 0": network.fit(X_train, y_train).score(X_test, y_test),
+        f"alpha = {grid.best_params_['alpha']:g} (chosen)": grid.score(X_test, y_test),
+        "early stopping": RiemannianMLPRegressor(
+            hidden_layer_sizes=(20,), early_stopping=True, random_state=0
+        )
+        .fit(X_train, y_train)
+        .score(X_test, y_test),
+        "ridge regression": RidgeCV(np.logspace(-3, 3, 13))
+        .fit(X_train, y_train)
+        .score(X_test, y_test),
+    }
+    return grid.cv_results_, models
+
+
+def draw(path, results):
+    """Training and validation score against the penalty."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    ax = figure.subplots()
+    for key, colour, label in (
+        ("mean_train_score", "#56B4E9", "training folds"),
+        ("mean_test_score", "#D55E00", "validation folds"),
+    ):
+        ax.plot(range(len(ALPHAS)), results[key], "o-", color=colour, label=label)
+    ax.set(xlabel="alpha", ylabel="$R^2$", title="diabetes, 10-20-1", ylim=(0, 1))
+    ax.set_xticks(range(len(ALPHAS)), [f"{alpha:g}" for alpha in ALPHAS])
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+    print(f"Figure: {path}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
+    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    results, models = compute()
+    print("R^2 on the test rows")
+    for name, score in models.items():
+        print(f"{name:24s} {score:6.3f}")
+    try:
+        draw(arguments.out / "regression_penalty.png", results)
+    except ImportError:
+        print("No figure: matplotlib is not installed.")

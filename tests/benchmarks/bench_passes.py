@@ -1,0 +1,63 @@
+"""Mini-batch and online passes: time a pass against scikit-learn's Adam, rows a second.
+
+Run as ``python tests/benchmarks/bench_passes.py``. Mini-batches: 20000 rows of 784 random
+single-precision features, 784-100-10, batches of 500; a pass is the difference between
+fits of five and of two, processor time, interleaved, medians of five. Online: digits,
+64-50-10, one row a step. One BLAS thread.
+"""
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
+from threadpoolctl import threadpool_limits
+
+from sknatgrad import RiemannianMLPClassifier
+
+QUIET = {"tol": 0.0, "n_iter_no_change": 10**6, "random_state": 0}
+
+
+def seconds(estimator, X, y, passes):
+    """Processor seconds of a fit of so many passes."""
+    estimator.set_params(max_iter=passes)
+    start = time.process_time()
+    estimator.fit(X, y)
+    return time.process_time() - start
+
+
+def mini_batches():
+    """Seconds a pass of Adam and of ours."""
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 784), dtype=np.float32)
+    y = rng.integers(10, size=20_000)
+    estimators = {"Adam": MLPClassifier(batch_size=500, **QUIET)}
+    for metric in ("euclidean", "qd_bp", "kron_bp"):
+        estimators[metric] = RiemannianMLPClassifier(metric=metric, batch_size=500, **QUIET)
+    times = {name: [] for name in estimators}
+    for _ in range(5):
+        for name, estimator in estimators.items():
+            times[name].append((seconds(estimator, X, y, 5) - seconds(estimator, X, y, 2)) / 3)
+    adam = np.median(times["Adam"])
+    for name, values in times.items():
+        print(
+            f"{name:10s} {np.median(values):6.3f} s a pass  {np.median(values) / adam:5.2f} x Adam"
+        )
+
+
+def online():
+    """Rows a second, one row a step."""
+    X, y = load_digits(return_X_y=True)
+    for metric in ("qd_bp", "kron_bp", "bp"):
+        estimator = RiemannianMLPClassifier((50,), metric=metric, batch_size=1, **QUIET)
+        best = min(seconds(estimator, X, y, 1) for _ in range(3))
+        print(f"{metric:10s} {len(X) / best:8.0f} rows a second")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        np.ones((1500, 1500)) @ np.ones((1500, 1500))
+        mini_batches()
+        online()
