@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from engine import assert_close, parts_of, problem_of
 from sklearn import config_context
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
 from sknatgrad.network import Network, Topology
@@ -547,3 +548,17 @@ def test_histories_resume():
     assert (np.diff(other.times) >= 0).all() and other.times[-1] < history.times[-1] + 1
     other.forget(2)
     assert other.losses == [1.0, 0.5] and len(other.times) == len(other.rates) == 2
+
+
+@pytest.mark.parametrize("parameters", [{}, {"metric": "kron_bp"}, {"batch_size": 200}])
+def test_threads_of_the_library_change_no_bit(parameters):
+    """One BLAS thread or two: the same model and predictions, and the limit is given back."""
+    X, y = load_digits(return_X_y=True)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            clf = RiemannianMLPClassifier((20,), random_state=0, max_iter=3, **parameters)
+            found.append(clf.fit(X, y).predict_proba(X))
+            after = {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+            assert after <= {n_threads}
+    np.testing.assert_array_equal(*found)

@@ -22,6 +22,7 @@ from ..training.objective import chunks
 from ..training.passes import Path
 from ..training.session import begin, run, start_and_run
 from ..training.settings import Settings
+from ..training.single_thread import single_thread
 from ..training.state import Model
 from ._architecture import build_topology, canonical, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver
@@ -167,7 +168,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
         if first:
             state = begin(model, settings, data, rng, streaming=True)
         else:
-            state = self._state
+            state = self._state.fork()
             state.history.resume()
             if not np.array_equal(self._parameters, self._stored):
                 state.path = Path.starting_at(state.coordinates.inward(self._parameters))
@@ -268,7 +269,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
 
     def _linearize(self, X):
         theta = self._parameters[: self.topology_.n_parameters]
-        return self._network.linearize(theta, X)
+        with single_thread():
+            return self._network.linearize(theta, X)
 
     @property
     def _bound_output(self):

@@ -87,8 +87,10 @@ class Labels:
         even = np.full_like(mean, 1 / mean.shape[1])
         return np.divide(mean, total, out=even, where=total > 0)
 
-    def decode(self, probabilities):
-        """The predicted labels."""
+    def decode(self, logits):
+        """The predicted labels of logits (n_samples, n_units), which do not tie as 0 and 1 do."""
         if not self.single:
-            return (probabilities > 0.5).astype(int)
-        return self.all[probabilities.argmax(axis=1)]
+            return (logits > 0).astype(int)
+        if logits.shape[1] == 1 and len(self.all) == 2:
+            return self.all[(logits[:, 0] > 0).astype(int)]
+        return self.all[logits.argmax(axis=1)]

@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..network import Topology
 from ..outputs import get_output
 from ..training.state import Data
 from ._architecture import canonical
@@ -269,7 +270,7 @@ class RiemannianAutoEncoder(
         if reset:
             self._dtype = X.dtype
             self._output = self._choose_output(X)
-            self._code_level = self._choose_code_layer()
+            self._check_code_layer()
         self._output.check_target(X.T)
         return Data(X, X.T, weight), None
 
@@ -288,17 +289,30 @@ class RiemannianAutoEncoder(
             raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
         return output
 
-    def _choose_code_layer(self):
-        sizes = np.atleast_1d(self.hidden_layer_sizes)
-        if not len(sizes):
+    def _check_code_layer(self):
+        if isinstance(self.connectivity, list | tuple | Topology):
+            return
+        n_hidden = len(np.atleast_1d(self.hidden_layer_sizes))
+        if not n_hidden:
             raise ValueError("hidden_layer_sizes must name at least one hidden layer: the code.")
-        if self.code_layer is None:
-            return int(np.argmin(sizes))
-        if self.code_layer >= len(sizes):
+        if self.code_layer is not None and self.code_layer >= n_hidden:
             raise ValueError(
-                f"code_layer={self.code_layer} is not one of the {len(sizes)} hidden layers."
+                f"code_layer={self.code_layer} is not one of the {n_hidden} hidden layers."
             )
-        return self.code_layer
+
+    @property
+    def _code_level(self):
+        """The level of the code: the one asked for, or the narrowest hidden one."""
+        hidden = [
+            level.n_units
+            for level, outputs in zip(
+                self.topology_.levels, self.topology_.level_outputs, strict=True
+            )
+            if outputs is None
+        ]
+        if self.code_layer is None:
+            return int(np.argmin(hidden))
+        return min(self.code_layer, len(hidden) - 1)
 
     def _n_output_units(self):
         return self.n_features_in_

@@ -356,7 +356,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         return y if self._labels.single else None
 
     def _validation_score(self, output, v, target, weight):
-        predicted = self._labels.decode(self._labels.probabilities(output.mean(v).T))
+        predicted = self._labels.decode(output.logits(v).T)
         hits = self._labels.encode(predicted, output.discrete) == target
         return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))
 
@@ -375,8 +375,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        v = self._output_values(self._check_X(X))
-        return self._labels.decode(self._proba(v))
+        logits = self._bound_output.logits(self._output_values(self._check_X(X)))
+        return self._labels.decode(logits.T)
 
     def predict_proba(self, X):
         """Probability of each class (of each label, for multilabel targets).

@@ -321,6 +321,8 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
             y = np.asarray(y, dtype=float)
             if len(y) != X.shape[0]:
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            if not np.isfinite(y).all():
+                raise ValueError("y contains NaN or infinity.")
             y = self._encode(y)
         return X, y, check_weights(sample_weight, X)
 

@@ -15,8 +15,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from ..training.single_thread import single_thread
 from .runs import OUTCOMES, RepeatedRuns
-from .single_thread import single_thread
 from .unwrapping import final_estimator
 
 _LARGEST_SEED = 2**31 - 1

@@ -173,7 +173,8 @@ class MiniBatchPass:
             point = current.points[0] if current.points and len(current.points) == 1 else None
             self._solve = self.solver.follow(part, point, statistics, self.running.weight)
         direction, slope = steepest(self._solve, gradient)
-        following = self._following(part, current, direction, self.rule.propose(slope), history)
+        rate = self.rule.propose(slope, current.data_loss)
+        following = self._following(part, current, direction, rate, history)
         if following is not None:
             self.path = self.path.advanced(following, self.longest_average)
         return np.array([current.loss, current.data_loss])

@@ -19,6 +19,7 @@ from .history import History
 from .objective import Objective
 from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
+from .single_thread import single_thread
 from .solvers import make_solver
 from .state import TrainingState
 from .trainer import Stopping, Trainer
@@ -31,6 +32,7 @@ STREAM_MEMORY = 2000
 LARGEST_COPY = 0.25
 
 
+@single_thread()
 def begin(model, settings, data, rng, previous=None, streaming=False):
     """Place a network at its start.
 
@@ -63,9 +65,12 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     n_samples = data.X.shape[0]
     running = RunningMetric(settings.metric, 0.0)
     rule = settings.step_rule(n_samples, streaming)
-    return TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
+    state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
+    state.row_weight = data.mean_weight()
+    return state
 
 
+@single_thread()
 def run(model, settings, data, state, validation=None, observer=None, streaming=False):
     """Train from a state, which is brought up to date.
 
@@ -86,8 +91,8 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     error : ValueError or None
         What ended the training, if it overflowed.
     """
-    weight = data.X.shape[0] if data.weight is None else float(data.weight.sum())
-    state.see(weight, streaming)
+    state.see(data.X.shape[0] if data.weight is None else float(data.weight.sum()), streaming)
+    data = data.in_units_of(state.row_weight)
     objective = _objective(model, settings, data, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
@@ -140,7 +145,11 @@ def _standard_coordinates(model, data, streaming):
     point = model.output.starting_point(data.target, data.weight, topology.n_outputs)
     if point is None or topology.outputs_feed_units:
         return Coordinates(model.network, inputs)
-    return Coordinates(model.network, inputs, OutputScale(*point))
+    centre, scale = point
+    if streaming:
+        size = np.abs(centre)
+        scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
+    return Coordinates(model.network, inputs, OutputScale(centre, scale))
 
 
 def _training_coordinates(model, settings, standard, data):
@@ -204,9 +213,10 @@ def _passes(model, settings, objective, state, streaming):
     if not whole and not state.rule.stochastic:
         state.rule = settings.step_rule(n_samples, streaming)
     batch_weight = objective.total_weight * batch_size / n_samples
-    if not whole and state.running.window == 0:
+    key = repr(settings.metric), settings.damping > 0, settings.damping_mode
+    if (not whole and state.running.window == 0) or state.metric_key != key:
         # Whole-batch steps leave the metric of a place that training has left.
-        state.running = RunningMetric(metric, 0.0)
+        state.running, state.metric_key = RunningMetric(metric, 0.0), key
     state.running.metric = metric
     state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
     shared = (descent, state.running, state.rule, state.rng)

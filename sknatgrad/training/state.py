@@ -1,6 +1,7 @@
 """The records that pass between the stages of a training."""
 
-from dataclasses import dataclass
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +36,17 @@ class Data:
         target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
         return Data(self.X[chosen], target, weight)
 
+    def mean_weight(self):
+        """Mean weight of a row; 1 without weights."""
+        if self.weight is None or not self.weight.any():
+            return 1.0
+        largest = self.weight.max()
+        return float(largest * np.mean(self.weight / largest))
+
+    def in_units_of(self, unit):
+        """The same rows, weights divided by `unit`."""
+        return self if self.weight is None else Data(self.X, self.target, self.weight / unit)
+
 
 @dataclass(frozen=True)
 class Model:
@@ -59,6 +71,10 @@ class TrainingState:
     history : History
     solver : Refactored or None
         Of the mini-batch steps.
+    row_weight : float
+        Mean weight of the first rows: averaging windows count in rows of that weight.
+    metric_key : tuple
+        What the running metric is a metric of.
     weight, streamed : float
         Total sample weight of the data, by which the penalty is divided; of it, what
         came in calls of `partial_fit`.
@@ -73,6 +89,24 @@ class TrainingState:
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0
+    row_weight: float = 1.0
+    metric_key: tuple | None = None
+
+    def fork(self):
+        """A copy to go on from, so that a call that fails leaves this one as it is.
+
+        The solver is handed on, since its inverses are updated in place: after a failed
+        call it is factored anew.
+        """
+        solver, self.solver = self.solver, None
+        return replace(
+            self,
+            running=copy(self.running),
+            rule=copy(self.rule),
+            rng=deepcopy(self.rng),
+            history=deepcopy(self.history),
+            solver=solver,
+        )
 
     def see(self, weight, streaming):
         """Take note of data of that total weight that come to be learned."""

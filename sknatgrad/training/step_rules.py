@@ -113,7 +113,9 @@ class TrustRegion(StepRule):
     the outputs before and after the step, stays below a radius; the rate never
     exceeds `rate`. On a whole batch the radius follows how well the quadratic model
     predicted the gain; a worse loss is a rejection. On mini-batches it is halved after
-    a pass that gained little: what is left then is mostly noise.
+    a pass that gained little: what is left then is mostly noise. While a batch costs
+    more than one nat a sample there is that much further to go: the radius of its step
+    is multiplied by its loss.
     """
 
     _LITTLE = 0.02
@@ -128,11 +130,12 @@ class TrustRegion(StepRule):
     def slack(self):
         return self.radius
 
-    def propose(self, slope):
-        """The rate for a direction with ``d . A d = slope``."""
+    def propose(self, slope, loss=0.0):
+        """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""
         if slope <= 0:
             return 0.0
-        self.rate = float(min(self.largest_rate, np.sqrt(2 * self.radius / slope)))
+        radius = self.radius * max(1.0, loss)
+        self.rate = float(min(self.largest_rate, np.sqrt(2 * radius / slope)))
         return self.rate
 
     def end_pass(self, loss):
@@ -160,7 +163,7 @@ class Constant(StepRule):
 
     stochastic = True
 
-    def propose(self, slope):
+    def propose(self, slope, loss=0.0):
         """The constant rate."""
         return self.rate
 
