@@ -375,8 +375,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
         """
-        logits = self._bound_output.logits(self._output_values(self._check_X(X)))
-        return self._labels.decode(logits.T)
+        v = self._output_values(self._check_X(X))
+        return self._labels.decode(self._bound_output.logits(v).T)
 
     def predict_proba(self, X):
         """Probability of each class (of each label, for multilabel targets).
