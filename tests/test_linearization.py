@@ -206,9 +206,10 @@ def test_unit_gram(lin):
     values = random_like(lin, lin.topology.n_units)
     for group, blocks in zip(lin.topology.groups, lin.unit_gram(values), strict=True):
         assert blocks.shape == (len(group.units), 1 + group.fan_in, 1 + group.fan_in)
-        for unit, block in zip(group.units, blocks, strict=True):
+        for unit, n, block in zip(group.units, group.lengths, blocks, strict=True):
             a = incoming(lin, unit)
-            assert_close(block, a * (values[unit] * lin.weight) @ a.T, 1e-13)
+            assert_close(block[:n, :n], a * (values[unit] * lin.weight) @ a.T, 1e-13)
+            assert not block[n:].any() and not block[:, n:].any()
 
 
 def test_unit_gram_without_values(lin):

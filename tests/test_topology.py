@@ -6,6 +6,7 @@ from engine import assert_close, graphs, problem_of
 from scipy import sparse
 
 from sknatgrad.network import Network, Topology, kernels, parameters
+from sknatgrad.network import fan_in as fan_in_module
 
 GRAPHS = graphs()
 
@@ -218,14 +219,34 @@ def test_levels_and_groups_partition_the_units(topology):
         rows = group.take(theta)
         assert rows.shape == (len(group.units), 1 + group.fan_in)
         sources = np.broadcast_to(group.sources, (len(group.units), group.fan_in))
-        for unit, row, incoming in zip(group.units, rows, sources, strict=True):
-            np.testing.assert_array_equal(row, theta[topology.row(unit)])
-            np.testing.assert_array_equal(incoming, topology.source[topology.row(unit)][1:])
+        parts = zip(group.units, group.lengths, rows, sources, strict=True)
+        for unit, length, row, incoming in parts:
+            own = topology.row(unit)
+            np.testing.assert_array_equal(row[:length], theta[own])
+            np.testing.assert_array_equal(incoming[: length - 1], topology.source[own][1:])
+            assert not row[length:].any()
             seen.append(unit)
         written = np.full(topology.n_parameters, -1)
         group.put(written, rows)
-        np.testing.assert_array_equal(np.sort(rows.ravel()), np.flatnonzero(written >= 0))
+        own = np.isin(topology.owner, group.units)
+        np.testing.assert_array_equal(written, np.where(own, theta, -1))
+        table = np.stack([theta, -theta], axis=1)
+        np.testing.assert_array_equal(group.take(table), np.stack([rows, -rows], axis=2))
     assert sorted(seen) == list(range(topology.n_units))
+    order = np.concatenate([group.units for group in topology.groups])
+    np.testing.assert_array_equal(order[topology.grouped_position], np.arange(topology.n_units))
+
+
+def test_groups_are_padded_while_that_is_cheap(monkeypatch):
+    """Fan-ins that differ a little share a group; at no price each has its own."""
+    masks = [np.triu(np.ones((12, 12)))]
+    (padded,) = Topology.from_sparse(masks).groups
+    assert padded.fan_in == 12
+    np.testing.assert_array_equal(padded.lengths, 1 + np.arange(1, 13))
+    monkeypatch.setattr(fan_in_module, "_GROUP_PRICE", 0)
+    groups = Topology.from_sparse(masks).groups
+    assert [group.fan_in for group in groups] == list(range(1, 13))
+    assert all(group.padding is None for group in groups)
 
 
 def test_split_and_join(topology):

@@ -293,31 +293,32 @@ class Linearization:
         blocks = [self._group_gram(group, values) for group in self.topology.groups]
         if widening:
             for group, gram in zip(self.topology.groups, blocks, strict=True):
-                spans = widening * self.network.spans[group.sources] ** 2
-                np.einsum("nii->ni", gram)[:, 1:] += spans.astype(self.dtype)
+                spans = widening * self.network.spans[group.gathered] ** 2
+                spans[:, 0] = 0.0
+                np.einsum("nii->ni", gram)[...] += group.pad(spans).astype(self.dtype)
         return blocks
 
-    def incoming(self, group, units=slice(None)):
-        """Incoming activities of a group's units, constant first.
+    def incoming(self, group):
+        """Incoming activities of a group's units, constant first, padding last.
 
         Returns
         -------
         ndarray of shape (1 or n, 1 + fan_in, n_samples)
         """
-        sources = group.sources[units]
-        shape = (len(sources), 1 + group.fan_in, self.n_samples)
-        activities = np.empty(shape, self.dtype)
-        activities[:, 0] = 1.0
-        is_input = sources < self.topology.n_inputs
+        rows, first = group.gathered, self.topology.n_inputs
+        is_input = rows < first
+        if not group.fan_in:
+            return np.ones((len(rows), 1, self.n_samples), self.dtype)
         if is_input.all():
-            activities[:, 1:] = self.inputs.dense(sources.ravel()).reshape(activities[:, 1:].shape)
+            activities = self.inputs.dense(rows.ravel()).reshape(*rows.shape, self.n_samples)
         elif not is_input.any():
-            activities[:, 1:] = self.a[sources - self.topology.n_inputs]
+            activities = self.a.take(rows - first, axis=0)
         else:
-            body = activities[:, 1:]
-            body[is_input] = self.inputs.dense(sources[is_input])
-            body[~is_input] = self.a[sources[~is_input] - self.topology.n_inputs]
-        return activities
+            activities = np.empty((*rows.shape, self.n_samples), self.dtype)
+            activities[is_input] = self.inputs.dense(rows[is_input])
+            activities[~is_input] = self.a[rows[~is_input] - first]
+        activities[:, 0] = 1.0
+        return group.pad(activities)
 
     def jacobian(self, pulled):
         """Derivatives of seeded output values with respect to every parameter.
@@ -338,7 +339,7 @@ class Linearization:
         pulled = pulled * self._root_weight(None, None)
         for group in self.topology.groups:
             product = self.incoming(group)[:, :, None, :] * pulled[group.units, None]
-            rows[group.params] = product.reshape(rows[group.params].shape)
+            group.put(rows, product)
         return rows.T
 
     def _group_gram(self, group, values):
@@ -350,7 +351,7 @@ class Linearization:
         step = max(1, _GRAM_SIZE // (m * self.n_samples))
         for start in range(0, count, step):
             part = slice(start, start + step)
-            activities = self.incoming(group, part) if shared is None else shared
+            activities = self.incoming(group.part(part)) if shared is None else shared
             weighted = activities * (root if root.ndim == 1 else root[part, None, :])
             blocks[part] = weighted @ weighted.transpose(0, 2, 1)
         return blocks

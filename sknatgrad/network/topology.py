@@ -16,48 +16,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
+from .fan_in import fan_in_groups
 from .kernels import FullLinks, make_links
-
-
-@dataclass(frozen=True, eq=False)
-class FanInGroup:
-    """Units of one level with equally many incoming links.
-
-    Parameters
-    ----------
-    units : ndarray of int, shape (n,)
-        Numbers among the computed units.
-    params : slice or ndarray of int, shape (n, 1 + fan_in)
-        Where the units' rows stand in theta, bias first.
-    sources : ndarray of int, shape (1, fan_in) or (n, fan_in)
-        Incoming units; one row if all units share them.
-    """
-
-    units: np.ndarray
-    params: slice | np.ndarray
-    sources: np.ndarray
-
-    @property
-    def fan_in(self):
-        """Incoming links of each unit, the bias not counted."""
-        return self.sources.shape[1]
-
-    @property
-    def shared(self):
-        """Whether all units listen to the same sources."""
-        return len(self.sources) == 1
-
-    def take(self, vector):
-        """The rows of these units in a vector over theta, (n, 1 + fan_in).
-
-        Further axes of `vector` are kept.
-        """
-        shape = (len(self.units), 1 + self.fan_in, *vector.shape[1:])
-        return vector[self.params].reshape(shape)
-
-    def put(self, vector, rows):
-        """Write rows (n, 1 + fan_in) into a vector over theta."""
-        vector[self.params] = rows.reshape(vector[self.params].shape)
 
 
 class Level:
@@ -125,19 +85,7 @@ class Level:
     @cached_property
     def groups(self):
         """The level's units by fan-in, a tuple of `FanInGroup`."""
-        first = self.units.start
-        if self.full:
-            shared = self.sources[None, : self.indptr[1]]
-            units = np.arange(first, self.units.stop)
-            return (FanInGroup(units, self.params, shared),)
-        fan_in = np.diff(self.indptr)
-        groups = []
-        for d in np.unique(fan_in):
-            units = np.flatnonzero(fan_in == d)
-            links = self.indptr[units][:, None] + np.arange(d)
-            params = self.bias[units][:, None] + np.arange(d + 1)
-            groups.append(FanInGroup(first + units, params, self.sources[links]))
-        return tuple(groups)
+        return fan_in_groups(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,6 +252,11 @@ class Topology:
     def groups(self):
         """All units by level and fan-in, a tuple of `FanInGroup`."""
         return tuple(group for level in self.levels for group in level.groups)
+
+    @cached_property
+    def grouped_position(self):
+        """Where each unit stands in the concatenation of all groups, (n_units,)."""
+        return np.argsort(np.concatenate([group.units for group in self.groups]))
 
     @cached_property
     def bias(self):

@@ -58,9 +58,9 @@ class Kronecker(Reduction):
 
     def block(self, topology, statistics, unit):
         modulus, *grams = statistics
-        group, index = locate(topology, unit)
-        gram = grams[group]
-        return modulus[unit] * gram[index if len(gram) > 1 else 0]
+        number, index = locate(topology, unit)
+        gram, length = grams[number], topology.groups[number].lengths[index]
+        return modulus[unit] * gram[index if len(gram) > 1 else 0, :length, :length]
 
 
 def _shared_solver(factor, strength):

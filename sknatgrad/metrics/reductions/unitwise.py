@@ -55,12 +55,8 @@ class Unitwise(Reduction):
         return RecursiveInverse(topology, inverses)
 
     def mean_modulus(self, topology, statistics):
-        return np.concatenate([blocks[:, 0, 0] for blocks in statistics])[self._order(topology)]
-
-    @staticmethod
-    def _order(topology):
-        """Where each unit stands among the groups."""
-        return np.argsort(np.concatenate([group.units for group in topology.groups]))
+        corners = np.concatenate([blocks[:, 0, 0] for blocks in statistics])
+        return corners[topology.grouped_position]
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
         factors = self._factors(topology, statistics, relative, absolute)
@@ -74,8 +70,9 @@ class Unitwise(Reduction):
         return solve
 
     def block(self, topology, statistics, unit):
-        group, index = locate(topology, unit)
-        return statistics[group][index]
+        number, index = locate(topology, unit)
+        length = topology.groups[number].lengths[index]
+        return statistics[number][index, :length, :length]
 
     def check(self, topology, n_rows):
         size = sum(len(group.units) * (1 + group.fan_in) ** 2 for group in topology.groups)
