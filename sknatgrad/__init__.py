@@ -1,6 +1,7 @@
 """Neural networks trained by invariant gradients, as scikit-learn estimators."""
 
 from ._version import __version__
+from .compiled import get_kernels, kernel_context, set_kernels
 from .estimators import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
 from .metrics import METRICS, Metric, get_metric
 from .network import (
@@ -26,9 +27,12 @@ __all__ = [
     "Topology",
     "__version__",
     "convert_sigmoids",
+    "get_kernels",
     "get_metric",
     "get_output",
     "initialize",
+    "kernel_context",
     "reparametrize",
     "rescale_inputs",
+    "set_kernels",
 ]

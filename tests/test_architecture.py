@@ -13,11 +13,12 @@ TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in FIL
 
 # What each package may import of the others; `_version` is free to all.
 ALLOWED = {
-    "network": set(),
+    "compiled": set(),
+    "network": {"compiled"},
     "outputs": {"network"},
-    "metrics": {"outputs", "network"},
-    "training": {"metrics", "outputs", "network"},
-    "estimators": {"training", "metrics", "outputs", "network"},
+    "metrics": {"outputs", "network", "compiled"},
+    "training": {"metrics", "outputs", "network", "compiled"},
+    "estimators": {"training", "metrics", "outputs", "network", "compiled"},
 }
 LONGEST_FILE, LONGEST_FUNCTION = 330, 45
 # Longer files, with the reason. Their code alone is within the limit.
@@ -63,7 +64,7 @@ def imported_packages(name):
 
 @pytest.mark.parametrize("package", ALLOWED)
 def test_imports_go_one_way(package):
-    """estimators -> training -> metrics -> outputs -> network, and never back."""
+    """estimators -> training -> metrics -> outputs -> network -> compiled, never back."""
     names = [name for name in FILES if name.startswith(f"{package}/")]
     assert names
     for name in names:

@@ -323,11 +323,14 @@ def test_layouts_have_the_same_products(links, form):
     W = theta.reshape(4, 6)[:, 1:]
     weights = links.weights(theta)
     product = np.empty((4, 7))
-    kernels.write_product(weights, form(activities), product, fresh=True)
+    links.forward(weights, form(activities), product, True)
     assert_close(product, W @ activities, 1e-14)
-    kernels.write_product(weights, form(activities), product, fresh=False)
+    links.forward(weights, form(activities), product, False)
     assert_close(product, 2 * W @ activities, 1e-14)
-    assert_close(weights.T @ values, W.T @ values, 1e-14)
+    for squared, matrix in ((False, W), (True, W**2)):
+        back = np.ones((5, 7))
+        links.backward(weights, values, back, squared)
+        assert_close(back, 1 + matrix.T @ values, 1e-14)
     sums = np.full(24, np.nan)
     links.edge_sums(values, form(activities), sums)
     sums = sums.reshape(4, 6)

@@ -15,6 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._version import __version__
+from ..compiled import get_kernels, with_kernels
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import Stopping
@@ -147,7 +148,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             for seed in seeds
         ]
         if self.n_jobs not in (None, 1) and len(seeds) > 1:
-            return Parallel(n_jobs=self.n_jobs)(delayed(start_and_run)(*call) for call in calls)
+            kernels = get_kernels()
+            return Parallel(n_jobs=self.n_jobs)(
+                delayed(with_kernels)(kernels, start_and_run, *call) for call in calls
+            )
         results = []
         for call in calls:
             try:

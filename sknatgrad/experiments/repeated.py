@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from ..compiled import get_kernels, with_kernels
 from ..training.single_thread import single_thread
 from .runs import OUTCOMES, RepeatedRuns
 from .unwrapping import final_estimator
@@ -97,8 +98,9 @@ def repeated_runs(
         for run in range(n_runs)
         for name in estimators
     ]
+    kernels = get_kernels()
     calls = (
-        delayed(_positioned)(position, task, estimators[task.name], plan)
+        delayed(with_kernels)(kernels, _positioned, position, task, estimators[task.name], plan)
         for position, task in enumerate(tasks)
     )
     records = _collect(_parallel(n_jobs), calls, len(tasks), verbose)

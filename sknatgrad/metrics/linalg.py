@@ -15,8 +15,13 @@ conditioning that comes from where inputs have their origin and scale.
 import numpy as np
 from scipy.linalg import eigh, lapack
 
+from ..compiled import get_kernels, loops
+
 _BATCHED_SIZE = 24
+# Stacks of so many blocks of at most this size are factored side by side.
+_COMPILED_SIZE, _FEWEST_COMPILED = 32, 8
 _DOUBLE = np.finfo(float).eps
+_NOTHING = np.empty((0, 0))
 
 
 def rounding(array):
@@ -31,7 +36,16 @@ def safe_divide(numerator, denominator):
     """Quotient, 0 where the denominator is 0 or the quotient overflows."""
     with np.errstate(all="ignore"):
         quotient = np.divide(numerator, denominator)
-    return np.where(np.isfinite(quotient), quotient, 0.0)
+    finite = np.isfinite(quotient)
+    return quotient if finite.all() else np.where(finite, quotient, 0.0)
+
+
+def centred_factor(blocks, relative=0.0, absolute=None):
+    """A `CentredFactor`, or its compiled form where that is switched on and pays."""
+    n_blocks, size, _ = blocks.shape
+    small = 1 < size <= _COMPILED_SIZE and n_blocks >= _FEWEST_COMPILED
+    compiled = small and get_kernels() == "numba"
+    return (CompiledFactor if compiled else CentredFactor)(blocks, relative, absolute)
 
 
 class CentredFactor:
@@ -77,10 +91,42 @@ class CentredFactor:
         return solution
 
 
+class CompiledFactor:
+    """The same as `CentredFactor`, in compiled loops over units side by side."""
+
+    def __init__(self, blocks, relative=0.0, absolute=None):
+        self.n_blocks, self.size = n_blocks, size = blocks.shape[:2]
+        error = rounding(blocks)
+        smallest_pivot = (size - 1) * error
+        shapes = (size - 1, size - 1, n_blocks), (size - 1, n_blocks), (size - 1, n_blocks)
+        self._parts = *(np.empty(shape) for shape in shapes), np.empty(n_blocks)
+        damping = _NOTHING if absolute is None else absolute
+        stack = np.ascontiguousarray(blocks.transpose(1, 2, 0))
+        sound = loops().factor_blocks(stack, relative, damping, error, smallest_pivot, *self._parts)
+        self._unsound = np.flatnonzero(~sound)
+        if self._unsound.size:
+            rows = self._unsound
+            damping = None if absolute is None else absolute[rows]
+            self._rest = CentredFactor(blocks[rows], relative, damping)
+
+    def solve(self, rhs):
+        """Solve for right-hand sides of shape (n, m, k)."""
+        solution = np.empty_like(rhs)
+        for column in range(rhs.shape[2]):
+            part = np.ascontiguousarray(rhs[:, :, column], dtype=float)
+            solution[:, :, column] = loops().solve_blocks(*self._parts, part)
+        if self._unsound.size:
+            solution[self._unsound] = self._rest.solve(rhs[self._unsound])
+        return solution
+
+
 def centred_variance(corner, border, diagonal):
     """``A_ii - A_0i^2 / A_00``, and 0 where that is rounding error."""
-    variance = diagonal - safe_divide(border, corner) * border
-    return np.where(variance > rounding(diagonal) * diagonal, variance, 0.0)
+    variance = safe_divide(border, corner)
+    variance *= -border
+    variance += diagonal
+    variance[~(variance > rounding(diagonal) * diagonal)] = 0.0
+    return variance
 
 
 class ScaledFactor:

@@ -71,6 +71,20 @@ class Activation:
         return logarithm, np.clip(rate, -_LARGEST_RATE, _LARGEST_RATE)
 
 
+def fill_logistic(z, p):
+    """``p = expit(z)``, and ``expit(-z)`` in place of z.
+
+    Both keep their relative accuracy down to the smallest of numbers in use.
+    """
+    limit = _LARGEST_EXPONENT[z.dtype]
+    np.negative(z, out=z)
+    z.clip(-limit, limit, out=z)
+    np.exp(z, out=z)
+    np.add(z, 1.0, out=p)
+    np.reciprocal(p, out=p)
+    z *= p
+
+
 @dataclass(frozen=True)
 class Sigmoid(Activation):
     """``low + (high - low) expit(gain v)``: logistic, tanh and their kin.
@@ -109,15 +123,9 @@ class Sigmoid(Activation):
         return self.gain
 
     def fill(self, v, a, r):
-        # r holds exp(-g v), a its 1 / (1 + exp(-g v)), until the last lines.
-        np.multiply(v, -self.gain, out=r)
-        limit = _LARGEST_EXPONENT[r.dtype]
-        np.clip(r, -limit, limit, out=r)
-        np.exp(r, out=r)
-        np.add(r, 1.0, out=a)
-        np.reciprocal(a, out=a)
+        np.multiply(v, self.gain, out=r)
+        fill_logistic(r, a)
         span = self.high - self.low
-        r *= a
         r *= a
         if span * self.gain != 1.0:
             r *= span * self.gain

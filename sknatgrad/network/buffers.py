@@ -17,6 +17,8 @@ def _references(blocks, i):
 
 # What `_references` says of a block that nobody but its list holds.
 _UNUSED = _references([np.empty(1)], 0)
+# Fewer entries than this come from the interpreter's own store of small blocks.
+_SMALLEST = 1 << 14
 _COUNTS_REFERENCES = (
     sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 )
@@ -34,9 +36,9 @@ class BufferPool:
 
     def empty(self, shape, dtype=np.float64):
         """An uninitialised array."""
-        if not _COUNTS_REFERENCES:
-            return np.empty(shape, dtype)
         size = math.prod(shape)
+        if size < _SMALLEST or not _COUNTS_REFERENCES:
+            return np.empty(shape, dtype)
         blocks = self._blocks.setdefault((size, np.dtype(dtype)), [])
         for i in range(len(blocks)):
             if _references(blocks, i) == _UNUSED:

@@ -1,4 +1,4 @@
-"""Units of a level whose incoming links make a stack of equal matrices."""
+"""Units whose incoming links make a stack of equal matrices."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ _GROUP_PRICE = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class FanInGroup:
-    """Units of one level with about equally many incoming links.
+    """Units with about equally many incoming links.
 
     Rows of units with fewer links than `fan_in` end in padding: zeros in all that is
     computed for the group, and no parameters.
@@ -53,7 +53,8 @@ class FanInGroup:
     @cached_property
     def gathered(self):
         """`sources` behind a column that stands for the bias: (1 or n, 1 + fan_in)."""
-        return np.concatenate([self.sources[:, :1], self.sources], axis=1)
+        place = np.zeros((len(self.sources), 1), int) if not self.fan_in else self.sources[:, :1]
+        return np.concatenate([place, self.sources], axis=1)
 
     @cached_property
     def _filled(self):
@@ -95,35 +96,41 @@ class FanInGroup:
         return FanInGroup(self.units[chosen], self.params[chosen], self.sources[chosen], padding)
 
 
-def fan_in_groups(level):
-    """Few groups of a level's units, a tuple of `FanInGroup`.
+def fan_in_groups(topology):
+    """Few groups of all units, a tuple of `FanInGroup`.
 
     Stacks of equal matrices are cheap to work with, one more stack is not: units whose
     fan-ins differ share a group as long as the padding costs less than another group.
+    Full levels have a group each, where units share their sources.
     """
-    if level.full:
-        units = np.arange(level.units.start, level.units.stop)
-        return (FanInGroup(units, level.params, level.sources[None, : level.indptr[1]]),)
-    fan_in = np.diff(level.indptr)
+    full = np.zeros(topology.n_units, dtype=bool)
+    groups = []
+    for level in topology.levels:
+        if level.full:
+            full[level.units] = True
+            sources = level.sources[None, : level.indptr[1]]
+            units = np.arange(level.units.start, level.units.stop)
+            groups.append(FanInGroup(units, level.params, sources))
+    fan_in = np.diff(topology.row_starts) - 1
     classes, largest, wasted = [], 0, 0
-    for d in np.unique(fan_in)[::-1]:
-        units = np.flatnonzero(fan_in == d)
+    for d in np.unique(fan_in[~full])[::-1]:
+        units = np.flatnonzero(~full & (fan_in == d))
         wasted += len(units) * ((1 + largest) ** 2 - (1 + d) ** 2)
         if not classes or wasted > _GROUP_PRICE:
             classes.append([])
             largest, wasted = d, 0
         classes[-1].append(units)
-    return tuple(_group(level, np.sort(np.concatenate(units))) for units in reversed(classes))
+    groups += [_padded(topology, np.sort(np.concatenate(units))) for units in reversed(classes)]
+    return tuple(groups)
 
 
-def _group(level, units):
-    first, fan_in = level.indptr[units], np.diff(level.indptr)[units]
-    place = np.arange(1 + fan_in.max())
-    padding = place > fan_in[:, None]
-    params = level.bias[units][:, None] + np.where(padding, 0, place)
-    links = first[:, None] + place[:-1]
-    links[padding[:, 1:]] = first[fan_in.argmax()]
-    sources = level.sources[links]
-    return FanInGroup(
-        level.units.start + units, params, sources, padding if padding.any() else None
-    )
+def _padded(topology, units):
+    start = topology.row_starts[units]
+    length = topology.row_starts[units + 1] - start
+    place = np.arange(length.max())
+    padding = place >= length[:, None]
+    params = start[:, None] + np.where(padding, 0, place)
+    # In the place of padding stands the unit's own first source; it is not read.
+    own = np.where(length > 1, topology.source[params[:, min(1, length.max() - 1)]], 0)
+    sources = np.where(padding[:, 1:], own[:, None], topology.source[params[:, 1:]])
+    return FanInGroup(units, params, sources, padding if padding.any() else None)

@@ -1,25 +1,30 @@
-"""The three layouts of the links into a level, and their products.
+"""The layouts of the links into a level, and their products.
 
 Links join the units of one level (the targets) to rows of one array of
 activities (the sources). All arrays have the unit axis first and the sample axis
-last. A layout offers three things, and nothing above it knows which it is:
+last. A layout offers three products, and nothing above it knows which it is; W is
+its matrix (n_targets, n_source_rows) of weights, made by ``weights(theta)``:
 
-* ``weights(theta)``: the matrix W (n_targets, n_source_rows) of the weights,
-  with ``W @ activities`` forward and ``W.T @ values`` backward;
-* ``edge_sums(values, activities, out)``: the sum over samples of
-  ``activities[i] * values[k]`` at each link i -> k, written to ``out``;
-* ``rows``: the slice or index array of its source rows.
+* ``forward(weights, signals, out, fresh)``: ``out = W signals[rows]``;
+* ``backward(weights, values, out, squared)``: ``out[rows] = W^T values``, or with
+  the squares of W;
+* ``edge_sums(values, signals, out)``: the sum over samples of ``signals[i] *
+  values[k]`` at each link i -> k, written to its place in ``out``.
 
-The level that owns the links sets ``from_inputs``: whether the sources are the
-network's inputs or computed units; the topology sets ``fresh`` (see there).
+The first two add to `out` unless `fresh`. The level that owns the links sets
+``from_inputs``: whether the sources are the network's inputs or computed units; the
+topology sets ``fresh``, for the way back (see there).
 
 `FullLinks` are a strided view of theta, so BLAS does the work. `MaskedLinks`
 scatter the weights into a small dense matrix: for levels that are small or not
 very sparse this is faster than any sparse product. `SparseLinks` cost O(links).
+Where compiled kernels are switched on, `CompiledLinks` replace the last two.
 """
 
 import numpy as np
 from scipy import sparse
+
+from ..compiled import loops
 
 # A dense product beats gather and sparse products above this density, and always
 # for matrices of at most this many entries.
@@ -28,22 +33,21 @@ DENSE_SIZE = 16_384
 _GATHER_SIZE = 1 << 21
 
 
-def select(activities, rows):
+def select(signals, rows):
     """The chosen rows; the array itself if that is all of them."""
-    if isinstance(rows, slice) and rows.stop - rows.start == activities.shape[0]:
-        return activities
-    return activities[rows]
+    if isinstance(rows, slice) and rows.stop - rows.start == signals.shape[0]:
+        return signals
+    return signals[rows]
 
 
-def write_product(weights, activities, out, fresh):
-    """``out = weights @ activities`` if fresh, else ``out += ...``.
+def cross_sums(values, signals):
+    """``values @ signals.T`` as an ndarray, `signals` dense or sparse."""
+    if isinstance(signals, np.ndarray):
+        return values @ signals.T
+    return (signals @ values.T).T
 
-    Whichever of the two is sparse; `out` is dense.
-    """
-    if fresh and isinstance(weights, np.ndarray) and isinstance(activities, np.ndarray):
-        np.matmul(weights, activities, out=out)
-        return
-    product = weights @ activities
+
+def _put(product, out, fresh):
     if sparse.issparse(product):
         product = product.toarray()
     if fresh:
@@ -52,14 +56,63 @@ def write_product(weights, activities, out, fresh):
         out += product
 
 
-def cross_sums(values, activities):
-    """``values @ activities.T`` as an ndarray, `activities` dense or sparse."""
-    if sparse.issparse(activities):
-        return (activities @ values.T).T
-    return values @ activities.T
+class Links:
+    """Base class: products with a matrix of weights, dense or sparse.
+
+    Attributes
+    ----------
+    rows : slice or ndarray of int
+        The source rows, in the order of the columns of W.
+    from_inputs, fresh : bool
+    """
+
+    from_inputs = fresh = False
+
+    def for_kernels(self, name):
+        """The layout to use with kernels of that name."""
+        return self
+
+    def weights(self, theta):
+        """The matrix W, (n_targets, n_source_rows)."""
+        raise NotImplementedError
+
+    def edge_sums(self, values, signals, out):
+        """Sums over samples of source times target value, into `out`."""
+        raise NotImplementedError
+
+    def forward(self, weights, signals, out, fresh):
+        """``out = W signals[rows]`` if fresh, else ``out += ...``."""
+        _put(weights @ select(signals, self.rows), out, fresh)
+
+    def backward(self, weights, values, out, squared):
+        """``out[rows] = W^T values`` if `self.fresh`, else ``out[rows] += ...``."""
+        product = (weights.power(2) if squared else weights).T @ values
+        if self.fresh:
+            out[self.rows] = product
+        else:
+            out[self.rows] += product
 
 
-class FullLinks:
+class DenseLinks(Links):
+    """Base class: the weights are an ndarray."""
+
+    def forward(self, weights, signals, out, fresh):
+        if fresh and isinstance(signals, np.ndarray):
+            np.matmul(weights, select(signals, self.rows), out=out)
+        else:
+            super().forward(weights, signals, out, fresh)
+
+    def backward(self, weights, values, out, squared):
+        back = (weights * weights if squared else weights).T
+        if self.fresh and isinstance(self.rows, slice):
+            np.matmul(back, values, out=out[self.rows])
+        elif self.fresh:
+            out[self.rows] = back @ values
+        else:
+            out[self.rows] += back @ values
+
+
+class FullLinks(DenseLinks):
     """All targets listen to the same sources.
 
     Parameters
@@ -70,25 +123,24 @@ class FullLinks:
     columns : slice
         Which columns of the level's (n_targets, 1 + fan_in) matrix these links are.
     rows : slice or ndarray of int
-        The source rows, in the order of the columns.
     """
 
     def __init__(self, n_targets, params, columns, rows):
         self.n_targets, self.params, self.columns, self.rows = n_targets, params, columns, rows
 
-    def _view(self, theta):
-        return theta[self.params].reshape(self.n_targets, -1)[:, self.columns]
-
     def weights(self, theta):
         """The (n_targets, n_source_rows) view of theta."""
-        return self._view(theta)
+        return theta[self.params].reshape(self.n_targets, -1)[:, self.columns]
 
-    def edge_sums(self, values, activities, out):
-        """Sum over samples of source times target value at each link, into `out`."""
-        self._view(out)[...] = cross_sums(values, activities)
+    def edge_sums(self, values, signals, out):
+        place, signals = self.weights(out), select(signals, self.rows)
+        if isinstance(signals, np.ndarray):
+            np.matmul(values, signals.T, out=place)
+        else:
+            place[...] = cross_sums(values, signals)
 
 
-class MaskedLinks:
+class MaskedLinks(DenseLinks):
     """Links given one by one, the weights scattered into a dense matrix.
 
     Parameters
@@ -98,73 +150,117 @@ class MaskedLinks:
     params : ndarray of int, shape (n_links,)
         Position of each link in theta.
     targets, columns : ndarray of int, shape (n_links,)
-        Target and source of each link, counted within the matrix.
+        Target and source of each link, counted within the matrix; sorted by target, then
+        source.
     rows : slice or ndarray of int
-        The source rows, in the order of the columns.
     """
 
     def __init__(self, shape, params, targets, columns, rows):
         self.shape, self.params, self.rows = shape, params, rows
+        self.targets, self.columns = targets, columns
         self._flat = targets * shape[1] + columns
 
+    def for_kernels(self, name):
+        return CompiledLinks(self) if name == "numba" else self
+
     def weights(self, theta):
-        """The (n_targets, n_source_rows) matrix, zero where there is no link."""
         matrix = np.zeros(self.shape)
         matrix.ravel()[self._flat] = theta[self.params]
         return matrix
 
-    def edge_sums(self, values, activities, out):
-        """Sum over samples of source times target value at each link, into `out`."""
-        out[self.params] = cross_sums(values, activities).ravel()[self._flat]
+    def edge_sums(self, values, signals, out):
+        out[self.params] = cross_sums(values, select(signals, self.rows)).ravel()[self._flat]
 
 
-class SparseLinks:
+class SparseLinks(Links):
     """Links given one by one, the weights a SciPy CSR matrix.
 
-    Takes the same parameters as `MaskedLinks`; links must come sorted by target,
-    then source.
+    Takes the same parameters as `MaskedLinks`.
     """
 
     def __init__(self, shape, params, targets, columns, rows):
         self.shape, self.params, self.rows = shape, params, rows
-        self._columns = columns.astype(np.int32)
+        self.targets, self.columns = targets, columns.astype(np.int32)
         counts = np.bincount(targets, minlength=shape[0])
-        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        self.indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
         self._groups = [
-            (targets_of, self._indptr[targets_of][:, None] + np.arange(fan_in))
+            (targets_of, self.indptr[targets_of][:, None] + np.arange(fan_in))
             for fan_in in np.unique(counts[counts > 0])
             for targets_of in [np.flatnonzero(counts == fan_in)]
         ]
 
+    def for_kernels(self, name):
+        return CompiledLinks(self) if name == "numba" else self
+
     def weights(self, theta):
-        """The (n_targets, n_source_rows) CSR matrix."""
-        return sparse.csr_array((theta[self.params], self._columns, self._indptr), shape=self.shape)
+        return sparse.csr_array((theta[self.params], self.columns, self.indptr), shape=self.shape)
 
-    def edge_sums(self, values, activities, out):
-        """Sum over samples of source times target value at each link, into `out`.
+    def edge_sums(self, values, signals, out):
+        """Costs O(links x samples) and bounded memory.
 
-        Costs O(links x samples) and bounded memory: units of equal fan-in are
-        gathered together, block by block.
+        Units of equal fan-in are gathered together, block by block.
         """
-        if sparse.issparse(activities):
-            return self._edge_sums_of_sparse(values, activities, out)
+        signals = select(signals, self.rows)
+        if sparse.issparse(signals):
+            return self._edge_sums_of_sparse(values, signals, out)
         for targets, links in self._groups:
             step = max(1, _GATHER_SIZE // (links.shape[1] * values.shape[1]))
             for start in range(0, len(targets), step):
                 block = links[start : start + step]
-                gathered = activities[self._columns[block]]
+                gathered = signals.take(self.columns[block], axis=0)
                 target_values = values[targets[start : start + step], :, None]
                 out[self.params[block]] = (gathered @ target_values)[..., 0]
 
-    def _edge_sums_of_sparse(self, values, activities, out):
+    def _edge_sums_of_sparse(self, values, signals, out):
         step = max(1, _GATHER_SIZE // self.shape[1])
         for start in range(0, self.shape[0], step):
             stop = min(start + step, self.shape[0])
-            sums = cross_sums(values[start:stop], activities)
-            first, last = self._indptr[start], self._indptr[stop]
-            counts = np.diff(self._indptr[start : stop + 1])
-            rows = np.repeat(np.arange(stop - start), counts)
-            out[self.params[first:last]] = sums[rows, self._columns[first:last]]
+            sums = cross_sums(values[start:stop], signals)
+            first, last = self.indptr[start], self.indptr[stop]
+            rows = self.targets[first:last] - start
+            out[self.params[first:last]] = sums[rows, self.columns[first:last]]
+
+
+class CompiledLinks(Links):
+    """The same products in compiled loops over links, for dense signals.
+
+    Parameters
+    ----------
+    links : MaskedLinks or SparseLinks
+        Its layout, which still serves sparse signals.
+    """
+
+    def __init__(self, links):
+        self._links, self.params = links, links.params
+        self.rows, self.from_inputs, self.fresh = links.rows, links.from_inputs, links.fresh
+        counts = np.bincount(links.targets, minlength=links.shape[0])
+        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = links.rows
+        rows = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        self._source = rows[links.columns].astype(np.int64)
+
+    def weights(self, theta):
+        return theta[self.params]
+
+    def forward(self, weights, signals, out, fresh):
+        if isinstance(signals, np.ndarray):
+            loops().forward(self._indptr, self._source, weights, signals, out, fresh)
+        else:
+            shape, place = self._links.shape, (self._links.columns, self._indptr)
+            matrix = sparse.csr_array((weights, *place), shape=shape)
+            Links.forward(self._links, matrix, signals, out, fresh)
+
+    def backward(self, weights, values, out, squared):
+        if self.fresh:
+            out[self.rows] = 0.0
+        weights = weights * weights if squared else weights
+        loops().backward(self._indptr, self._source, weights, values, out)
+
+    def edge_sums(self, values, signals, out):
+        if isinstance(signals, np.ndarray):
+            loops().edge_sums(self._indptr, self._source, self.params, values, signals, out)
+        else:
+            self._links.edge_sums(values, signals, out)
 
 
 def make_links(n_targets, params, targets, sources):

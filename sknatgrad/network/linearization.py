@@ -20,9 +20,11 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .kernels import select, write_product
+from ..compiled import get_kernels, loops
 
-_GRAM_SIZE = 1 << 22
+_GRAM_SIZE, _COPIED_SIZE = 1 << 22, 1 << 14
+# Blocks of so few samples, or of units with so few links, are faster in compiled loops.
+_FEW_SAMPLES, _FEW_LINKS = 32, 8
 
 
 class Inputs:
@@ -40,6 +42,9 @@ class Inputs:
             self.values = sparse.csr_array(X).astype(dtype, copy=False).T
         else:
             self.values = np.asarray(X, dtype=dtype).T
+            if self.values.size <= _COPIED_SIZE or get_kernels() == "numba":
+                # Small products are faster where a unit's activities stand together.
+                self.values = np.ascontiguousarray(self.values)
         self.n_samples = self.values.shape[1]
 
     @cached_property
@@ -51,6 +56,8 @@ class Inputs:
         """The chosen input units as an ndarray."""
         if sparse.issparse(self.values):
             return self.values.tocsr()[rows].toarray()
+        if self.values.flags.c_contiguous and isinstance(rows, np.ndarray):
+            return self.values.take(rows, axis=0)
         return self.values[rows]
 
 
@@ -91,8 +98,9 @@ class Linearization:
         else:
             self.total_weight = float(np.sum(sample_weight))
             self.weight = self._normalised(sample_weight) if self.total_weight > 0 else None
+        kernels = get_kernels()
         self._matrices = [
-            [(links, links.weights(theta)) for links in level.links]
+            [(links, links.weights(theta)) for links in level.layouts(kernels)]
             for level in self.topology.levels
         ]
         self._forward(theta)
@@ -100,17 +108,18 @@ class Linearization:
     def _forward(self, theta):
         shape = (self.topology.n_units, self.n_samples)
         self.v, self.a, self.r = (self._empty(shape, self.dtype) for _ in range(3))
+        bias = theta[self.topology.bias][:, None]
         for level, activation, matrices in zip(
             self.topology.levels, self.network.activations, self._matrices, strict=True
         ):
             v = self.v[level.units]
             for number, (links, weights) in enumerate(matrices):
-                source = self.inputs.values if links.from_inputs else self.a
-                write_product(weights, select(source, links.rows), v, fresh=number == 0)
+                signals = self.inputs.values if links.from_inputs else self.a
+                links.forward(weights, signals, v, number == 0)
             if matrices:
-                v += theta[level.bias, None]
+                v += bias[level.units]
             else:
-                v[...] = theta[level.bias, None]
+                v[...] = bias[level.units]
             activation.fill(v, self.a[level.units], self.r[level.units])
 
     def _normalised(self, sample_weight):
@@ -179,7 +188,7 @@ class Linearization:
             ``sum_o seed_o dv_o / dv_k``: the paper's reduced backpropagation
             equation, section "Notation for neural networks".
         """
-        return self._transport(seed, lambda weights: weights, self.r)
+        return self._transport(seed, False, self.r)
 
     def pull_squared(self, seed):
         """Backpropagate with squared weights and squared slopes.
@@ -188,9 +197,9 @@ class Linearization:
         n_samples): the recursion of the backpropagated modulus (Definition
         "Backpropagated modulus"), in pre-activations.
         """
-        return self._transport(seed, _square, self.r_squared)
+        return self._transport(seed, True, self.r_squared)
 
-    def _transport(self, seed, matrix_of, slopes):
+    def _transport(self, seed, squared, slopes):
         topology = self.topology
         pulled = self._empty((topology.n_units, *seed.shape[1:]), self.dtype)
         flat = pulled.reshape(topology.n_units, -1)
@@ -208,15 +217,8 @@ class Linearization:
             if outputs is not None:
                 values += seed[outputs]
             for links, weights in matrices:
-                if links.from_inputs:
-                    continue
-                back = matrix_of(weights).T
-                if isinstance(links.rows, slice):
-                    write_product(back, flat[level.units], flat[links.rows], links.fresh)
-                elif links.fresh:
-                    flat[links.rows] = back @ flat[level.units]
-                else:
-                    flat[links.rows] += back @ flat[level.units]
+                if not links.from_inputs:
+                    links.backward(weights, flat[level.units], flat, squared)
         return pulled
 
     # ------------------------------------------------------------------ means
@@ -236,15 +238,14 @@ class Linearization:
         if self.weight is not None:
             values = values * self.weight
         means = np.empty(self.topology.n_parameters, self.dtype)
-        for level in self.topology.levels:
-            target_values = values[level.units]
-            means[level.bias] = target_values.sum(axis=1)
-            for links in level.links:
-                if links.from_inputs:
-                    source = self.inputs.values if power == 1 else self.inputs.squares
-                else:
-                    source = self.a if power == 1 else self.a_squared
-                links.edge_sums(target_values, select(source, links.rows), means)
+        means[self.topology.bias] = values @ np.ones(self.n_samples, self.dtype)
+        inputs, units = self.inputs.values, self.a
+        if power == 2:
+            inputs, units = self.inputs.squares, self.a_squared
+        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
+            for links, _ in matrices:
+                signals = inputs if links.from_inputs else units
+                links.edge_sums(values[level.units], signals, means)
         if self.weight is None:
             means /= self.n_samples
         return means
@@ -306,19 +307,27 @@ class Linearization:
         ndarray of shape (1 or n, 1 + fan_in, n_samples)
         """
         rows, first = group.gathered, self.topology.n_inputs
-        is_input = rows < first
         if not group.fan_in:
-            return np.ones((len(rows), 1, self.n_samples), self.dtype)
-        if is_input.all():
-            activities = self.inputs.dense(rows.ravel()).reshape(*rows.shape, self.n_samples)
-        elif not is_input.any():
+            return np.ones((*rows.shape, self.n_samples), self.dtype)
+        is_input = rows < first
+        by_unit = is_input.any(axis=1)
+        if not by_unit.any():
             activities = self.a.take(rows - first, axis=0)
+        elif is_input.all():
+            activities = self._input_rows(rows)
         else:
             activities = np.empty((*rows.shape, self.n_samples), self.dtype)
-            activities[is_input] = self.inputs.dense(rows[is_input])
-            activities[~is_input] = self.a[rows[~is_input] - first]
+            if (is_input.all(axis=1) == by_unit).all():
+                activities[by_unit] = self._input_rows(rows[by_unit])
+                activities[~by_unit] = self.a.take(rows[~by_unit] - first, axis=0)
+            else:
+                activities[is_input] = self.inputs.dense(rows[is_input])
+                activities[~is_input] = self.a[rows[~is_input] - first]
         activities[:, 0] = 1.0
         return group.pad(activities)
+
+    def _input_rows(self, rows):
+        return self.inputs.dense(rows.ravel()).reshape(*rows.shape, self.n_samples)
 
     def jacobian(self, pulled):
         """Derivatives of seeded output values with respect to every parameter.
@@ -344,6 +353,8 @@ class Linearization:
 
     def _group_gram(self, group, values):
         m = 1 + group.fan_in
+        if values is not None and self._compiles(group):
+            return self._compiled_gram(group, values)
         root = self._root_weight(group, values)
         count = 1 if root.ndim == 1 and group.shared else len(group.units)
         blocks = np.empty((count, m, m), self.dtype)
@@ -351,17 +362,35 @@ class Linearization:
         step = max(1, _GRAM_SIZE // (m * self.n_samples))
         for start in range(0, count, step):
             part = slice(start, start + step)
-            activities = self.incoming(group.part(part)) if shared is None else shared
+            if shared is None:
+                activities = self.incoming(group if step >= count else group.part(part))
+            else:
+                activities = shared
             weighted = activities * (root if root.ndim == 1 else root[part, None, :])
             blocks[part] = weighted @ weighted.transpose(0, 2, 1)
         return blocks
+
+    def _compiles(self, group):
+        """Whether compiled loops beat one BLAS product a unit."""
+        few = self.n_samples <= _FEW_SAMPLES or group.fan_in < _FEW_LINKS
+        small = few and not group.shared and isinstance(self.inputs.values, np.ndarray)
+        return small and get_kernels() == "numba"
+
+    def _compiled_gram(self, group, values):
+        m = 1 + group.fan_in
+        blocks = np.empty((m, m, len(group.units)), self.dtype)
+        signals = self.inputs.values, self.a
+        step = max(1, _GRAM_SIZE // (m * self.n_samples))
+        for start in range(0, len(group.units), step):
+            part = slice(start, start + step)
+            rows = group.gathered[part], group.lengths[part], group.units[part]
+            out = np.empty((m, m, len(rows[2])), self.dtype)
+            loops().unit_gram(*rows, signals, values, self.sample_share, out)
+            blocks[:, :, part] = out
+        return blocks.transpose(2, 0, 1)
 
     def _root_weight(self, group, values):
         """Square roots of value times normalised sample weight."""
         if values is None:
             return np.sqrt(self.sample_share)
         return np.sqrt(values[group.units] * self.sample_share)
-
-
-def _square(weights):
-    return weights.power(2) if sparse.issparse(weights) else weights * weights

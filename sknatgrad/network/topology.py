@@ -44,6 +44,7 @@ class Level:
         rows = sources.reshape(n_units, -1) if (fan_in == fan_in[0]).all() else None
         self.full = rows is not None and bool((rows == rows[:1]).all())
         self.links = tuple(self._links())
+        self._layouts = {}
 
     @property
     def n_units(self):
@@ -55,6 +56,12 @@ class Level:
         """Position of each link in theta, (n_links,)."""
         owner = np.repeat(np.arange(self.n_units), np.diff(self.indptr))
         return self.params.start + np.arange(len(self.sources)) + owner + 1
+
+    def layouts(self, kernels):
+        """`links` in the layouts that serve kernels of that name."""
+        if kernels not in self._layouts:
+            self._layouts[kernels] = tuple(links.for_kernels(kernels) for links in self.links)
+        return self._layouts[kernels]
 
     def _links(self):
         """The links from the inputs and those from other units, where there are any."""
@@ -81,11 +88,6 @@ class Level:
         return make_links(
             self.n_units, self.link_params[chosen], owner[chosen], self.sources[chosen] - shift
         )
-
-    @cached_property
-    def groups(self):
-        """The level's units by fan-in, a tuple of `FanInGroup`."""
-        return fan_in_groups(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +252,8 @@ class Topology:
 
     @cached_property
     def groups(self):
-        """All units by level and fan-in, a tuple of `FanInGroup`."""
-        return tuple(group for level in self.levels for group in level.groups)
+        """All units by fan-in, a tuple of `FanInGroup`; full levels have one each."""
+        return fan_in_groups(self)
 
     @cached_property
     def grouped_position(self):
@@ -264,6 +266,11 @@ class Topology:
         return np.concatenate([level.bias for level in self.levels])
 
     @cached_property
+    def row_starts(self):
+        """Where each unit's row starts in theta, and the length of theta: (n_units + 1,)."""
+        return np.append(self.bias, self.n_parameters)
+
+    @cached_property
     def is_weight(self):
         """Which parameters are weights, not biases: (n_parameters,) of bool."""
         mask = np.ones(self.n_parameters, dtype=bool)
@@ -273,8 +280,7 @@ class Topology:
     @cached_property
     def owner(self):
         """The computed unit that each parameter enters, (n_parameters,)."""
-        length = np.diff(np.append(self.bias, self.n_parameters))
-        return np.repeat(np.arange(self.n_units), length)
+        return np.repeat(np.arange(self.n_units), np.diff(self.row_starts))
 
     @cached_property
     def source(self):
@@ -310,8 +316,7 @@ class Topology:
 
     def row(self, unit):
         """The slice of theta that holds the parameters of one computed unit."""
-        stop = self.bias[unit + 1] if unit + 1 < self.n_units else self.n_parameters
-        return slice(int(self.bias[unit]), int(stop))
+        return slice(int(self.row_starts[unit]), int(self.row_starts[unit + 1]))
 
     def __repr__(self):
         shape = "-".join(map(str, self.layer_sizes)) if self.layer_sizes else "graph"

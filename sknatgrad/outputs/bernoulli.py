@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import expit, log_expit
 
+from ..network.activations import fill_logistic
 from ._base import Output, diagonal_factor
 
 
@@ -39,24 +40,32 @@ class Bernoulli(Output):
     def loss(self, v, target):
         logit = self._gain * v
         # Not logaddexp(0, z) - y z, which cancels for large z of the right sign.
-        loss = np.log1p(np.exp(-np.abs(logit))) + np.where(
-            logit > 0, (1 - target) * logit, -target * logit
-        )
+        loss = np.log1p(np.exp(-np.abs(logit)))
+        loss += ((logit > 0) - target) * logit
         return loss.sum(axis=0)
 
-    def score(self, v, target):
-        logit = self._gain * v
-        return self._gain * (target * expit(-logit) - (1 - target) * expit(logit))
+    def _probabilities(self, v):
+        """Probabilities of 1 and of 0, both to full relative accuracy."""
+        p, q = np.empty_like(v), self._gain * v
+        fill_logistic(q, p)
+        return p, q
 
-    def _root(self, v):
-        logit = self._gain * v
-        return self._gain * np.sqrt(expit(logit) * expit(-logit))
+    def score(self, v, target):
+        p, q = self._probabilities(v)
+        q *= target
+        p *= 1 - target
+        q -= p
+        q *= self._gain
+        return q
 
     def fisher_factor(self, v, columns=slice(None)):
-        return diagonal_factor(self._root(v), columns)
+        return diagonal_factor(np.sqrt(self.fisher_diagonal(v)), columns)
 
     def fisher_diagonal(self, v):
-        return self._root(v) ** 2
+        p, q = self._probabilities(v)
+        p *= q
+        p *= self._gain**2
+        return p
 
     def sample(self, v, rng):
         return (rng.uniform(size=v.shape) < self.mean(v)).astype(float)

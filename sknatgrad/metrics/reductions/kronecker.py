@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg import CentredFactor, safe_divide
+from ..linalg import centred_factor, safe_divide
 from ._base import Reduction
 from .unitwise import locate
 
@@ -42,10 +42,10 @@ class Kronecker(Reduction):
         for group, gram in zip(topology.groups, grams, strict=True):
             strength = modulus[group.units]
             if absolute is None:
-                solvers.append(_shared_solver(CentredFactor(gram, relative), strength))
+                solvers.append(_shared_solver(centred_factor(gram, relative), strength))
             else:
                 blocks = strength.astype(gram.dtype)[:, None, None] * gram
-                solvers.append(CentredFactor(blocks, relative, group.take(absolute)).solve)
+                solvers.append(centred_factor(blocks, relative, group.take(absolute)).solve)
 
         def solve(gradient):
             step = np.empty_like(gradient)

@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from ..linalg import centred_variance, safe_divide
+from ...compiled import get_kernels, loops
+from ..linalg import centred_variance, rounding, safe_divide
 from ._base import Reduction
 from .plus_kronecker import PlusKronecker
+
+_NOTHING = np.empty(0)
 
 
 class QuasiDiagonal(Reduction):
@@ -39,17 +42,19 @@ class QuasiDiagonal(Reduction):
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
         first, second = statistics
+        if get_kernels() == "numba":
+            return _compiled_rule(topology.row_starts, first, second, relative, absolute)
         bias, owner = topology.bias, topology.owner
-        corner = first[bias]
-        variance = centred_variance(corner[owner], first, second)
-        if absolute is None:
-            variance = (1 + relative) * variance
-        else:
+        corner, extra = first[bias], 0.0
+        if absolute is not None:
+            if relative:
+                extra = relative * centred_variance(corner[owner], first, second)
+                relative = 0.0
             # The reduction of the damped matrix, not the damped reduction.
-            corner = corner + absolute[bias]
-            damped = centred_variance(corner[owner], first, second + absolute)
-            variance = damped + relative * variance
-        mean = safe_divide(first, corner[owner])
+            corner, second = corner + absolute[bias], second + absolute
+        corners = corner[owner]
+        variance = (1 + relative) * centred_variance(corners, first, second) + extra
+        mean = safe_divide(first, corners)
         mean[bias] = 0.0
         variance[bias] = 0.0
 
@@ -67,3 +72,18 @@ class QuasiDiagonal(Reduction):
         matrix[0] = matrix[:, 0] = first
         np.fill_diagonal(matrix, second)
         return matrix
+
+
+def _compiled_rule(starts, first, second, relative, absolute):
+    """The same map as `QuasiDiagonal.factorize`, in compiled loops."""
+    mean, variance = np.empty(len(first)), np.empty(len(first))
+    damping = _NOTHING if absolute is None else absolute
+    error = rounding(second)
+    loops().factor_quasi_diagonal(starts, first, second, relative, damping, error, mean, variance)
+
+    def solve(gradient):
+        step = np.empty(len(mean))
+        loops().solve_quasi_diagonal(starts, mean, variance, gradient, step)
+        return step
+
+    return solve

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg import CentredFactor
+from ..linalg import centred_factor
 from ._base import Reduction
 from .plus_kronecker import PlusKronecker
 from .recursive import RecursiveInverse
@@ -42,7 +42,7 @@ class Unitwise(Reduction):
     @staticmethod
     def _factors(topology, statistics, relative, absolute):
         return [
-            CentredFactor(blocks, relative, None if absolute is None else group.take(absolute))
+            centred_factor(blocks, relative, None if absolute is None else group.take(absolute))
             for group, blocks in zip(topology.groups, statistics, strict=True)
         ]
 

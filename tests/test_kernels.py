@@ -1,0 +1,213 @@
+"""Compiled kernels: the switch, and the same numbers as NumPy and SciPy give."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from engine import assert_close, graphs, problem_of
+from scipy import sparse
+
+import sknatgrad
+from sknatgrad import METRICS, RiemannianMLPClassifier, get_metric, kernel_context
+from sknatgrad.compiled import KERNELS, get_kernels, set_kernels, switch, with_kernels
+from sknatgrad.metrics import linalg
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+GRAPHS = graphs()
+# Full metrics have no compiled solve; sampled ones draw other targets where a probability
+# differs by rounding.
+COMPILED_METRICS = [n for n in METRICS if n not in ("fisher", "op") and "mc_fisher" not in n]
+TOLERANCE = 1e-12
+
+
+# ---------------------------------------------------------------------- the switch
+@pytest.fixture(autouse=True)
+def restored():
+    """Leave the kernels as they were."""
+    before = get_kernels()
+    yield
+    set_kernels(before)
+
+
+def test_numpy_is_the_default():
+    code = "import sys, sknatgrad; print(sknatgrad.get_kernels(), 'numba' in sys.modules)"
+    environment = {k: v for k, v in os.environ.items() if k != switch.VARIABLE}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["numpy", "False"]
+
+
+@needs_numba
+def test_context_ends_however_it_is_left():
+    set_kernels("numpy")
+    with pytest.raises(ZeroDivisionError), kernel_context("numba"):
+        assert get_kernels() == "numba"
+        raise ZeroDivisionError
+    assert get_kernels() == "numpy"
+    assert with_kernels("numba", get_kernels) == "numba"
+    assert get_kernels() == "numpy"
+
+
+@pytest.mark.parametrize("use", [set_kernels, lambda name: kernel_context(name).__enter__()])
+def test_unknown_kernels_are_refused(use):
+    before = get_kernels()
+    with pytest.raises(ValueError, match=r"kernels must be one of .*'numpy', 'numba'.*'fortran'"):
+        use("fortran")
+    assert get_kernels() == before
+
+
+def test_environment_variable(monkeypatch):
+    monkeypatch.setattr(switch, "_active", None)
+    monkeypatch.setenv(switch.VARIABLE, "fortran")
+    with pytest.raises(ValueError, match=switch.VARIABLE):
+        get_kernels()
+    monkeypatch.setenv(switch.VARIABLE, "numpy")
+    assert get_kernels() == "numpy"
+
+
+def test_missing_numba_is_said_at_once(monkeypatch):
+    set_kernels("numpy")
+    monkeypatch.setattr(switch, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"sknatgrad\[fast\]"):
+        set_kernels("numba")
+    assert get_kernels() == "numpy"
+
+
+def test_names_are_public():
+    assert {"get_kernels", "kernel_context", "set_kernels"} <= set(sknatgrad.__all__)
+    assert KERNELS[0] == "numpy"
+
+
+# ---------------------------------------------------------------------- the same numbers
+def both(compute, *arguments):
+    """What a function returns under either kind of kernels, as lists of arrays."""
+    for name in KERNELS:
+        yield with_kernels(name, lambda: [np.array(part) for part in compute(*arguments)])
+
+
+def assert_same(compute, *arguments, tolerance=TOLERANCE):
+    expected, found = both(compute, *arguments)
+    assert len(expected) == len(found) > 0
+    for a, b in zip(found, expected, strict=True):
+        assert_close(a, b, tolerance)
+
+
+def contractions(problem, form=np.asarray, dtype=np.float64):
+    """All that a linearization offers."""
+    lin = problem.network.linearize(problem.theta, form(problem.X.astype(dtype)), problem.weights)
+    rng = np.random.default_rng(0)
+    topology, n = lin.topology, lin.n_samples
+    seed = rng.uniform(size=(topology.n_outputs, n)).astype(lin.dtype)
+    values = rng.uniform(size=(topology.n_units, n)).astype(lin.dtype)
+    yield from (lin.v, lin.a, lin.pull(seed), lin.pull_squared(seed))
+    yield lin.pull(np.stack([seed, seed**2, 1 - seed], axis=1)).ravel()
+    yield from (lin.edge_mean(values), lin.edge_mean(values, power=2))
+    yield from lin.unit_gram(values)
+    yield from lin.unit_gram(values, widening=0.1)
+
+
+@needs_numba
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_samples", [1, 7, 40])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_contractions(name, n_samples, form):
+    assert_same(contractions, problem_of("square", GRAPHS[name], n_samples=n_samples), form)
+
+
+@pytest.fixture(scope="module")
+def sparse_problem():
+    """Units enough for stacks of blocks, of unequal fan-in."""
+    from sknatgrad import Topology
+
+    topology = Topology.random_links(
+        [30, 12, 6, 12, 30], 4, ["source"] * 2 + ["target"] * 2, replace=True, random_state=0
+    )
+    return problem_of("bernoulli", topology, n_samples=9)
+
+
+def steps(name, problem, damping, mode):
+    """Statistics and direction of a metric."""
+    metric, point = get_metric(name), problem.point()
+    statistics = metric.statistics(point, np.random.RandomState(0))
+    yield from statistics[0]
+    gradient = point.gradient()
+    yield metric.solve(problem.topology, statistics, gradient, damping, mode)
+    yield np.diag(metric.reduction.to_dense(problem.topology, statistics[0]))
+
+
+@needs_numba
+@pytest.mark.parametrize("damping, mode", [(1e-3, "relative"), (1e-3, "absolute")])
+@pytest.mark.parametrize("name", COMPILED_METRICS)
+def test_metrics(name, damping, mode, sparse_problem):
+    assert_same(steps, name, sparse_problem, damping, mode, tolerance=1e-10)
+
+
+def singular_stack():
+    """Blocks with null rows, repeated columns, no samples, one sample, and sound ones."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(10, 8, 5))
+    rows[:, :, 0] = 1.0
+    rows[0, :, 3] = 0.0
+    rows[1, :, 4] = rows[1, :, 2]
+    rows[2] = 0.0
+    rows[3, 1:] = 0.0
+    rows[4, :, 1] = 2.0
+    rows[5] *= 1e-160
+    rows[6, :, 1:] *= 1e100
+    blocks = rows.transpose(0, 2, 1) @ rows
+    return blocks, rows.transpose(0, 2, 1) @ rng.normal(size=(10, 8, 2))
+
+
+@needs_numba
+@pytest.mark.parametrize("relative", [0.0, 1e-3])
+@pytest.mark.parametrize("absolute", [None, 1e-3])
+def test_singular_blocks(relative, absolute):
+    blocks, rhs = singular_stack()
+    damping = None if absolute is None else np.full(blocks.shape[:2], absolute)
+    with kernel_context("numba"):
+        factor = linalg.centred_factor(blocks, relative, damping)
+        assert isinstance(factor, linalg.CompiledFactor)
+    with np.errstate(all="ignore"):
+        expected = linalg.CentredFactor(blocks.copy(), relative, damping).solve(rhs)
+        assert_close(factor.solve(rhs), expected, 1e-9)
+
+
+@needs_numba
+def test_training_is_the_same_to_rounding_and_in_every_run():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(60, 20))
+    y = (X[:, :3].sum(axis=1) > 0).astype(int)
+
+    def fitted(metric, **arguments):
+        est = RiemannianMLPClassifier(
+            (12, 12), metric=metric, connectivity=5, max_iter=4, random_state=0, **arguments
+        ).fit(X, y)
+        return [*est.intercepts_, est.predict_proba(X), est.loss_curve_]
+
+    for metric in ("bp", "qd_bp"):
+        for batch_size in (1, 60):
+            assert_same(lambda m, b: fitted(m, batch_size=b), metric, batch_size, tolerance=1e-7)
+    with kernel_context("numba"):
+        for first, second in zip(fitted("bp"), fitted("bp"), strict=True):
+            np.testing.assert_array_equal(first, second)
+
+
+@needs_numba
+@pytest.mark.slow
+def test_worker_processes_follow():
+    """Independent starts in two processes are those of one process, bit for bit."""
+    X = np.random.RandomState(0).normal(size=(30, 6))
+    y = (X[:, 0] > 0).astype(int)
+    with kernel_context("numba"):
+        one, two = (
+            RiemannianMLPClassifier(
+                (5,), connectivity=2, metric="bp", n_init=2, n_jobs=n, max_iter=2, random_state=0
+            ).fit(X, y)
+            for n in (1, 2)
+        )
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
