@@ -30,7 +30,7 @@ from ..compiled import loops
 # for matrices of at most this many entries.
 DENSE_SHARE = 1 / 16
 DENSE_SIZE = 16_384
-_GATHER_SIZE = 1 << 21
+_GATHER_SIZE = 1 << 18
 
 
 def select(signals, rows):

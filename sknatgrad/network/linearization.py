@@ -22,7 +22,7 @@ from scipy import sparse
 
 from ..compiled import get_kernels, loops
 
-_GRAM_SIZE, _COPIED_SIZE = 1 << 22, 1 << 14
+_GRAM_SIZE, _COPIED_SIZE = 1 << 17, 1 << 14
 # Blocks of so few samples, or of units with so few links, are faster in compiled loops.
 _FEW_SAMPLES, _FEW_LINKS = 32, 8
 

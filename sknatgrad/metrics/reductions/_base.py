@@ -36,10 +36,11 @@ class Reduction:
 
     def combine(self, parts):
         """Weighted sum of statistics: `parts` yields pairs (weight, statistics)."""
-        total = None
-        for weight, statistics in parts:
-            scaled = [weight * part for part in statistics]
-            total = scaled if total is None else [a + b for a, b in zip(total, scaled, strict=True)]
+        (weight, first), *others = parts
+        total = [weight * part for part in first]
+        for weight, statistics in others:
+            for i, part in enumerate(statistics):
+                total[i] += weight * part
         return tuple(total)
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
