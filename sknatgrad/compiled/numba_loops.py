@@ -207,6 +207,31 @@ def solve_blocks(lower, scale, mean, corner, rhs):
     return solution
 
 
+@compiled
+def add_rank_one(inverse, vectors, strength, growth):
+    """Inverses (n, m, m) of ``A_k / growth + strength_k x_k x_k^T``, in place.
+
+    `vectors` is (n, m), or (1, m) if all units share x. One pass over the memory.
+    """
+    n_blocks, size, _ = inverse.shape
+    image = np.empty(size)
+    for u in range(n_blocks):
+        block, x = inverse[u], vectors[u if len(vectors) > 1 else 0]
+        image[:] = 0.0
+        for i in range(size):
+            factor = growth * x[i]
+            for j in range(size):
+                image[j] += factor * block[i, j]
+        size_of_x = 0.0
+        for i in range(size):
+            size_of_x += image[i] * x[i]
+        gain = strength[u] / (1 + strength[u] * size_of_x)
+        for i in range(size):
+            factor = gain * image[i]
+            for j in range(size):
+                block[i, j] = growth * block[i, j] - factor * image[j]
+
+
 # ---------------------------------------------------------------------- quasi-diagonal
 @compiled
 def factor_quasi_diagonal(bias, first, second, relative, absolute, error, mean, variance):

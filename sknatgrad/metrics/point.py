@@ -1,5 +1,6 @@
 """A loss and its differential on one batch."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -50,6 +51,17 @@ class LossPoint:
         if self._values[0] is not modulus:
             self._values = modulus, modulus.values(self, rng)
         return self._values[1]
+
+    @staticmethod
+    def joined(points, modulus, weights):
+        """The samples of several points as one batch, for a metric's statistics.
+
+        Their moduli are those of the places where they were computed.
+        """
+        whole = copy(points[0])
+        whole.lin = type(whole.lin).joined([point.lin for point in points], weights)
+        whole._values = modulus, np.hstack([point.values(modulus) for point in points])
+        return whole
 
     def gradient(self):
         """Minus the gradient of the mean loss: theta, then output parameters."""

@@ -47,6 +47,16 @@ class Inputs:
                 self.values = np.ascontiguousarray(self.values)
         self.n_samples = self.values.shape[1]
 
+    @classmethod
+    def joined(cls, parts):
+        """The samples of several batches, one after the other."""
+        whole = copy(parts[0])
+        whole.__dict__.pop("squares", None)
+        join = sparse.hstack if sparse.issparse(whole.values) else np.hstack
+        whole.values = join([part.values for part in parts])
+        whole.n_samples = whole.values.shape[1]
+        return whole
+
     @cached_property
     def squares(self):
         """Squared activities."""
@@ -141,6 +151,28 @@ class Linearization:
     def output_activities(self):
         """Activities of the output units, (n_outputs, n_samples)."""
         return self.a[self.topology.outputs]
+
+    @staticmethod
+    def joined(lins, weights):
+        """The activities of several batches as those of one, for means over samples.
+
+        Parameters
+        ----------
+        lins : list of Linearization
+            Of one network, at any parameters.
+        weights : list of float
+            Total weight of each batch.
+        """
+        whole = copy(lins[0])
+        for name in ("v", "r", "r_squared", "a_squared", "sample_share"):
+            whole.__dict__.pop(name, None)
+        whole.inputs = Inputs.joined([lin.inputs for lin in lins])
+        whole.a = np.hstack([lin.a for lin in lins])
+        whole.n_samples, whole.total_weight = whole.inputs.n_samples, float(sum(weights))
+        shares = zip(lins, weights, strict=True)
+        whole.weight = np.hstack([lin.sample_share * weight for lin, weight in shares])
+        whole.weight = whole._normalised(whole.weight)
+        return whole
 
     def softened(self, share):
         """The same linearization with slopes ``sqrt(r^2 + share * largest slope^2)``.

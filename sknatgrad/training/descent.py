@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..metrics import Metric, Safeguarded
+from ..metrics import LossPoint, Metric, Safeguarded
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ def steepest(solve, gradient):
     return direction, slope
 
 
+# Batches whose statistics may wait for one another.
+_LONGEST_WAIT = 128
+
+
 class RunningMetric:
     """Moving average ``(1 - g) A + g A(x)`` of a metric's statistics.
 
@@ -67,22 +71,62 @@ class RunningMetric:
 
     def __init__(self, metric, window):
         self.metric, self.window = metric, window
-        self.statistics, self.seen, self.weight = None, 0.0, 1.0
+        self.seen, self.weight = 0.0, 1.0
+        self._statistics, self._pending = None, ()
+
+    def _see(self, weight):
+        self.seen += weight
+        self.weight = min(1.0, weight / max(weight, min(self.window, self.seen)))
+        return self.weight
 
     def update(self, statistics, weight):
         """Mix in the statistics of a batch of that weight; returns the average.
 
         Its share in it is then `weight`.
         """
-        self.seen += weight
-        self.weight = share = min(1.0, weight / max(weight, min(self.window, self.seen)))
-        if self.statistics is None or share == 1.0:
-            self.statistics = statistics
-        else:
-            self.statistics = self.metric.combine(
-                [(1 - share, self.statistics), (share, statistics)]
-            )
+        self._mix(statistics, self._see(weight))
         return self.statistics
+
+    def postpone(self, point, rng, weight):
+        """Mix in a batch, later: its statistics are computed when they are asked for.
+
+        Those of many single rows cost little more together than those of one.
+        """
+        share = self._see(weight)
+        point.values(self.metric.modulus, rng)
+        self._pending = (*self._pending, (share, point))
+        if len(self._pending) >= _LONGEST_WAIT:
+            self.settle()
+
+    @property
+    def statistics(self):
+        """The average so far, None before the first batch."""
+        self.settle()
+        return self._statistics
+
+    def settle(self):
+        """Compute what was postponed; no batch is remembered after that."""
+        if not self._pending:
+            return
+        weights, kept = [], 1.0
+        for share, _ in reversed(self._pending):
+            weights.insert(0, kept * share)
+            kept *= 1 - share
+        points = [point for _, point in self._pending]
+        self._pending = ()
+        joined = LossPoint.joined(points, self.metric.modulus, weights)
+        self._mix(self.metric.statistics(joined, None), 1 - kept)
+
+    def __getstate__(self):
+        self.settle()
+        return self.__dict__
+
+    def _mix(self, statistics, share):
+        self.settle()
+        if self._statistics is not None and share < 1.0:
+            parts = [(1 - share, self._statistics), (share, statistics)]
+            statistics = self.metric.combine(parts)
+        self._statistics = statistics
 
 
 # Intrinsic safeguards of training under relative damping; doc/metrics.md says what

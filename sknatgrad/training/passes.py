@@ -152,6 +152,7 @@ class MiniBatchPass:
             part = self.objective.rows(order[batch])
             if part.total_weight > 0:
                 total += part.total_weight * self._step(part, history)
+        self.running.settle()
         if self.objective.total_weight == 0:
             return 0.0, 0.0
         loss, data_loss = (total / self.objective.total_weight).tolist()
@@ -166,18 +167,27 @@ class MiniBatchPass:
 
     def _step(self, part, history):
         current = part.evaluate(self.path.last)
-        metric = self.descent.metric if self._metric_is_due() else None
-        gradient, statistics = part.differentiate(current, metric, self.rng)
-        if metric is not None:
-            statistics = self.running.update(statistics, part.total_weight)
-            point = current.points[0] if current.points and len(current.points) == 1 else None
-            self._solve = self.solver.follow(part, point, statistics, self.running.weight)
+        gradient = self._follow(part, current)
         direction, slope = steepest(self._solve, gradient)
         rate = self.rule.propose(slope, current.data_loss)
         following = self._following(part, current, direction, rate, history)
         if following is not None:
             self.path = self.path.advanced(following, self.longest_average)
         return np.array([current.loss, current.data_loss])
+
+    def _follow(self, part, current):
+        """Minus the gradient on a batch, by which the metric is brought up to date."""
+        if not self._metric_is_due():
+            return part.differentiate(current)[0]
+        point = current.points[0] if current.points and len(current.points) == 1 else None
+        if self.solver.can_wait(point):
+            gradient, _ = part.differentiate(current)
+            self.running.postpone(point, self.rng, part.total_weight)
+        else:
+            gradient, statistics = part.differentiate(current, self.descent.metric, self.rng)
+            self.running.update(statistics, part.total_weight)
+        self._solve = self.solver.follow(part, point, self.running)
+        return gradient
 
     def _following(self, part, current, direction, rate, history):
         """The next iterate, or None for a rejected step.

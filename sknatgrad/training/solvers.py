@@ -23,7 +23,11 @@ class Refactored:
     def take_over(self, previous):
         """Go on from what a solver of an earlier call knows, or None."""
 
-    def follow(self, part, point, statistics, weight):
+    def can_wait(self, point):
+        """Whether `follow` can do without the running average after this batch."""
+        return False
+
+    def follow(self, part, point, running):
         """The map ``G -> A^-1 G`` after an update.
 
         Parameters
@@ -32,12 +36,10 @@ class Refactored:
             The batch.
         point : LossPoint or None
             Its forward pass, where there is one.
-        statistics : pair
-            The running average, this batch included.
-        weight : float
-            The batch's share in it.
+        running : RunningMetric
+            Averages, this batch included.
         """
-        return self._descent.factorize(part, statistics)
+        return self._descent.factorize(part, running.statistics)
 
 
 class Recursive(Refactored):
@@ -60,15 +62,16 @@ class Recursive(Refactored):
         if isinstance(previous, Recursive) and previous.key == self.key:
             self._inverse, self._age = previous._inverse, previous._age
 
-    def follow(self, part, point, statistics, weight):
-        stale = self._inverse is None or self._age >= self._refresh or weight > 0.5
+    def can_wait(self, point):
+        return point is not None
+
+    def follow(self, part, point, running):
+        stale = self._inverse is None or self._age >= self._refresh or running.weight > 0.5
         if stale or point is None:
-            self._inverse, self._age = self._descent.recursive(part, statistics), 0
+            self._inverse, self._age = self._descent.recursive(part, running.statistics), 0
         else:
-            reduction = self._descent.metric.reduction
             values = point.values(self._descent.metric.modulus)
-            mean = reduction.mean_modulus(part.network.topology, statistics[0])
-            self._inverse.update(point.lin, values, mean, weight)
+            self._inverse.update(point.lin, values, running.weight)
             self._age += 1
         return self._inverse.solve
 

@@ -70,10 +70,6 @@ class Reduction:
         """The inverse as a `RecursiveInverse`, where `recursive` says so."""
         raise NotImplementedError
 
-    def mean_modulus(self, topology, statistics):
-        """The mean of c, (n_units,), where `recursive` says so."""
-        raise NotImplementedError
-
     def with_kronecker(self, share, widening=0.0):
         """The reduction of ``A + share * K``, K the Kronecker form of A.
 

@@ -48,11 +48,9 @@ class PlusKronecker(Reduction):
     def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
         mixed = self._mixed(topology, statistics)
         inverse = self.base.recursive_inverse(topology, mixed, relative, absolute)
-        inverse.share = self.share
+        # The corner of K is that of A.
+        inverse.mean, inverse.share = inverse.mean / (1 + self.share), self.share
         return inverse
-
-    def mean_modulus(self, topology, statistics):
-        return self.base.mean_modulus(topology, statistics[: len(statistics) // 2])
 
     def block(self, topology, statistics, unit):
         return self.base.block(topology, self._mixed(topology, statistics), unit)

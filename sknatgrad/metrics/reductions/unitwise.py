@@ -52,11 +52,8 @@ class Unitwise(Reduction):
             size = factor.size
             identity = np.broadcast_to(np.eye(size), (factor.n_blocks, size, size))
             inverses.append(factor.solve(identity))
-        return RecursiveInverse(topology, inverses)
-
-    def mean_modulus(self, topology, statistics):
         corners = np.concatenate([blocks[:, 0, 0] for blocks in statistics])
-        return corners[topology.grouped_position]
+        return RecursiveInverse(topology, inverses, corners[topology.grouped_position])
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
         factors = self._factors(topology, statistics, relative, absolute)
