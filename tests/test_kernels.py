@@ -107,6 +107,9 @@ def contractions(problem, form=np.asarray, dtype=np.float64):
     yield from (lin.v, lin.a, lin.pull(seed), lin.pull_squared(seed))
     yield lin.pull(np.stack([seed, seed**2, 1 - seed], axis=1)).ravel()
     yield from (lin.edge_mean(values), lin.edge_mean(values, power=2))
+    yield from lin.edge_moments(values)
+    if topology.outputs_are_last:
+        yield lin.pull_each(seed, slice(0, 2)).ravel()
     yield from lin.unit_gram(values)
     yield from lin.unit_gram(values, widening=0.1)
 

@@ -199,6 +199,8 @@ def test_edge_mean(lin):
         for unit in range(lin.topology.n_units):
             terms = incoming(lin, unit) ** power * values[unit]
             assert_close(means[lin.topology.row(unit)], terms @ lin.weight, 1e-13)
+    expected = lin.edge_mean(values), lin.edge_mean(values, power=2)
+    assert_close(lin.edge_moments(values), expected, 1e-14)
 
 
 def test_unit_gram(lin):

@@ -242,7 +242,7 @@ def test_groups_are_padded_while_that_is_cheap(monkeypatch):
     masks = [np.triu(np.ones((12, 12)))]
     (padded,) = Topology.from_sparse(masks).groups
     assert padded.fan_in == 12
-    np.testing.assert_array_equal(padded.lengths, 1 + np.arange(1, 13))
+    np.testing.assert_array_equal(padded.lengths, 1 + np.arange(12, 0, -1))
     monkeypatch.setattr(fan_in_module, "_GROUP_PRICE", 0)
     groups = Topology.from_sparse(masks).groups
     assert [group.fan_in for group in groups] == list(range(1, 13))

@@ -60,6 +60,39 @@ def edge_sums(indptr, source, params, values, signals, out):
             e += count
 
 
+@compiled
+def edge_moments(indptr, source, params, values, signals, first, second):
+    """`edge_sums` of the signals into `first`, and of their squares into `second`."""
+    n_samples = values.shape[1]
+    for k in range(values.shape[0]):
+        e, stop = indptr[k], indptr[k + 1]
+        while e < stop:
+            f = min(e + 1, stop - 1)
+            i, j = source[e], source[f]
+            s0 = s1 = q0 = q1 = values[k, 0] * 0.0
+            for n in range(n_samples):
+                v, x, y = values[k, n], signals[i, n], signals[j, n]
+                s0 += x * v
+                s1 += y * v
+                q0 += (x * x) * v
+                q1 += (y * y) * v
+            first[params[e]], first[params[f]] = s0, s1
+            second[params[e]], second[params[f]] = q0, q1
+            e += 2
+
+
+@compiled
+def sum_of_squares(pulled):
+    """Sum of squares over the middle axis."""
+    n_units, n_seeds, n_samples = pulled.shape
+    total = np.zeros((n_units, n_samples), pulled.dtype)
+    for k in range(n_units):
+        for f in range(n_seeds):
+            for s in range(n_samples):
+                total[k, s] += pulled[k, f, s] * pulled[k, f, s]
+    return total
+
+
 # ------------------------------------------------------------------ blocks of small units
 @compiled
 def _quotient(numerator, denominator):
@@ -82,7 +115,7 @@ def unit_gram(group, lengths, units, signals, values, share, out):
     Parameters
     ----------
     group : array (n, m) of source numbers, column 0 standing for the constant
-    lengths, units : arrays (n,)
+    lengths, units : arrays (n,), longest rows first
     signals : tuple of two arrays, activities of inputs and of units
     values : array (n_units, n_samples)
     share : array (n_samples,)
@@ -101,14 +134,17 @@ def unit_gram(group, lengths, units, signals, values, share, out):
             unit = group[u, i] - len(inputs)
             for s in range(n_samples):
                 a[i, s, u] = activities[unit, s] if unit >= 0 else inputs[group[u, i], s]
+    used = n_blocks
     for i in range(size):
+        while used and lengths[used - 1] <= i:
+            used -= 1
         for s in range(n_samples):
-            for u in range(n_blocks):
+            for u in range(used):
                 weighted[s, u] = a[i, s, u] * c[s, u]
         for j in range(i + 1):
             out[i, j] = 0.0
             for s in range(n_samples):
-                for u in range(n_blocks):
+                for u in range(used):
                     out[i, j, u] += weighted[s, u] * a[j, s, u]
             out[j, i] = out[i, j]
 
@@ -129,6 +165,7 @@ def factor_blocks(blocks, relative, absolute, error, smallest_pivot, lower, scal
         Which factors can be relied on.
     """
     size, n_blocks = scale.shape
+    used = np.zeros(size, dtype=np.int64)
     for u in range(n_blocks):
         corner[u] = blocks[0, 0, u] + (absolute[u, 0] if absolute.size else 0.0)
     for i in range(size):
@@ -146,16 +183,20 @@ def factor_blocks(blocks, relative, absolute, error, smallest_pivot, lower, scal
             damped = lower[i, i, u] + damping
             alive = damped > error * (diagonal + damping)
             scale[i, u] = 1 / np.sqrt(damped) if alive else 0.0
+            used[i] = u + 1 if alive else used[i]
         for j in range(i):
             for u in range(n_blocks):
                 lower[i, j, u] *= scale[i, u] * scale[j, u]
         lower[i, i] = 1.0
-    return _cholesky(lower, smallest_pivot)
+    return _cholesky(lower, used, smallest_pivot)
 
 
 @compiled
-def _cholesky(lower, smallest_pivot):
-    """Factor stacked matrices (d, d, n) in place; which have no pivot below the smallest."""
+def _cholesky(lower, used, smallest_pivot):
+    """Factor stacked matrices (d, d, n) in place; which have no pivot below the smallest.
+
+    Row i is that of the identity from matrix ``used[i]`` on.
+    """
     size, _, n_blocks = lower.shape
     sound = np.ones(n_blocks, dtype=np.bool_)
     for k in range(size):
@@ -164,11 +205,11 @@ def _cholesky(lower, smallest_pivot):
             sound[u] &= pivot[u] >= smallest_pivot
             pivot[u] = np.sqrt(pivot[u])
         for i in range(k + 1, size):
-            for u in range(n_blocks):
+            for u in range(used[i]):
                 lower[i, k, u] /= pivot[u]
         for i in range(k + 1, size):
             for j in range(k + 1, i + 1):
-                for u in range(n_blocks):
+                for u in range(used[i]):
                     lower[i, j, u] -= lower[i, k, u] * lower[j, k, u]
     return sound
 

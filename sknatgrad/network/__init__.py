@@ -2,7 +2,8 @@
 
 from .activations import ACTIVATIONS, Activation, AffineActivation, get_activation
 from .initialization import initialize
-from .linearization import Inputs, Linearization, as_inputs
+from .inputs import Inputs, as_inputs
+from .linearization import Linearization
 from .network import Network
 from .reparametrization import convert_sigmoids, reparametrize, rescale_inputs
 from .topology import Topology

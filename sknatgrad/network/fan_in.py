@@ -125,8 +125,11 @@ def fan_in_groups(topology):
 
 
 def _padded(topology, units):
+    length = np.diff(topology.row_starts)[units]
+    # Long rows first: loops over units can then end where only padding is left.
+    order = np.argsort(-length, kind="stable")
+    units, length = units[order], length[order]
     start = topology.row_starts[units]
-    length = topology.row_starts[units + 1] - start
     place = np.arange(length.max())
     padding = place >= length[:, None]
     params = start[:, None] + np.where(padding, 0, place)

@@ -80,6 +80,15 @@ class Links:
         """Sums over samples of source times target value, into `out`."""
         raise NotImplementedError
 
+    def dense(self, weights):
+        """W as an ndarray."""
+        return weights.toarray()
+
+    def edge_moments(self, values, signals, squares, first, second):
+        """`edge_sums` of the signals and of their squares."""
+        self.edge_sums(values, signals, first)
+        self.edge_sums(values, squares, second)
+
     def forward(self, weights, signals, out, fresh):
         """``out = W signals[rows]`` if fresh, else ``out += ...``."""
         _put(weights @ select(signals, self.rows), out, fresh)
@@ -95,6 +104,9 @@ class Links:
 
 class DenseLinks(Links):
     """Base class: the weights are an ndarray."""
+
+    def dense(self, weights):
+        return weights
 
     def forward(self, weights, signals, out, fresh):
         if fresh and isinstance(signals, np.ndarray):
@@ -242,13 +254,18 @@ class CompiledLinks(Links):
     def weights(self, theta):
         return theta[self.params]
 
+    def _matrix(self, weights):
+        place = self._links.columns, self._indptr
+        return sparse.csr_array((weights, *place), shape=self._links.shape)
+
+    def dense(self, weights):
+        return self._matrix(weights).toarray()
+
     def forward(self, weights, signals, out, fresh):
         if isinstance(signals, np.ndarray):
             loops().forward(self._indptr, self._source, weights, signals, out, fresh)
         else:
-            shape, place = self._links.shape, (self._links.columns, self._indptr)
-            matrix = sparse.csr_array((weights, *place), shape=shape)
-            Links.forward(self._links, matrix, signals, out, fresh)
+            Links.forward(self._links, self._matrix(weights), signals, out, fresh)
 
     def backward(self, weights, values, out, squared):
         if self.fresh:
@@ -261,6 +278,13 @@ class CompiledLinks(Links):
             loops().edge_sums(self._indptr, self._source, self.params, values, signals, out)
         else:
             self._links.edge_sums(values, signals, out)
+
+    def edge_moments(self, values, signals, squares, first, second):
+        if isinstance(signals, np.ndarray):
+            place = self._indptr, self._source, self.params
+            loops().edge_moments(*place, values, signals, first, second)
+        else:
+            self._links.edge_moments(values, signals, squares, first, second)
 
 
 def make_links(n_targets, params, targets, sources):

@@ -14,66 +14,18 @@ paper needs is one of
   activities, weighted by one value a unit and sample (a metric's blocks).
 """
 
+import math
 from copy import copy
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from ..compiled import get_kernels, loops
+from .inputs import Inputs
 
-_GRAM_SIZE, _COPIED_SIZE = 1 << 17, 1 << 14
+_GRAM_SIZE = 1 << 17
 # Blocks of so few samples, or of units with so few links, are faster in compiled loops.
 _FEW_SAMPLES, _FEW_LINKS = 32, 8
-
-
-class Inputs:
-    """Input activities of a batch, (n_inputs, n_samples), dense or sparse.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_inputs)
-    dtype : numpy dtype
-        float64, or float32: then the whole linearization computes with it.
-    """
-
-    def __init__(self, X, dtype=np.float64):
-        if sparse.issparse(X):
-            self.values = sparse.csr_array(X).astype(dtype, copy=False).T
-        else:
-            self.values = np.asarray(X, dtype=dtype).T
-            if self.values.size <= _COPIED_SIZE or get_kernels() == "numba":
-                # Small products are faster where a unit's activities stand together.
-                self.values = np.ascontiguousarray(self.values)
-        self.n_samples = self.values.shape[1]
-
-    @classmethod
-    def joined(cls, parts):
-        """The samples of several batches, one after the other."""
-        whole = copy(parts[0])
-        whole.__dict__.pop("squares", None)
-        join = sparse.hstack if sparse.issparse(whole.values) else np.hstack
-        whole.values = join([part.values for part in parts])
-        whole.n_samples = whole.values.shape[1]
-        return whole
-
-    @cached_property
-    def squares(self):
-        """Squared activities."""
-        return self.values.power(2) if sparse.issparse(self.values) else self.values**2
-
-    def dense(self, rows):
-        """The chosen input units as an ndarray."""
-        if sparse.issparse(self.values):
-            return self.values.tocsr()[rows].toarray()
-        if self.values.flags.c_contiguous and isinstance(rows, np.ndarray):
-            return self.values.take(rows, axis=0)
-        return self.values[rows]
-
-
-def as_inputs(X):
-    """X as `Inputs`; what is one already passes through."""
-    return X if isinstance(X, Inputs) else Inputs(X)
 
 
 class Linearization:
@@ -231,26 +183,53 @@ class Linearization:
         """
         return self._transport(seed, True, self.r_squared)
 
+    def pull_each(self, values, chosen):
+        """Backpropagate values on single output units, each on its own.
+
+        For networks whose outputs are their last level: what `pull` makes of the seeds
+        ``diag(values)[:, chosen]`` at all other units, without the products with zeros.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_outputs, n_samples)
+        chosen : slice
+            Of the output units, in the order of their level.
+
+        Returns
+        -------
+        ndarray of shape (n_units - n_outputs, n_chosen, n_samples)
+        """
+        topology = self.topology
+        first, values = topology.levels[-1].units.start, values[topology.level_outputs[-1]][chosen]
+        pulled = self._empty((first, *values.shape), self.dtype)
+        pulled[topology.unfed[topology.unfed < first]] = 0.0
+        for links, weights in self._matrices[-1]:
+            if not links.from_inputs:
+                back = links.dense(weights)[chosen].T[:, :, None]
+                pulled[links.rows] = back * values
+        return self._carry(pulled, len(topology.levels) - 1, False, self.r[:, None, :])
+
     def _transport(self, seed, squared, slopes):
         topology = self.topology
         pulled = self._empty((topology.n_units, *seed.shape[1:]), self.dtype)
-        flat = pulled.reshape(topology.n_units, -1)
-        flat[topology.unfed] = 0.0
+        pulled[topology.unfed] = 0.0
         if seed.ndim == 3:
             slopes = slopes[:, None, :]
-        for level, outputs, matrices in zip(
-            reversed(topology.levels),
-            reversed(topology.level_outputs),
-            reversed(self._matrices),
-            strict=True,
-        ):
-            values = pulled[level.units]
-            values *= slopes[level.units]
+        return self._carry(pulled, len(topology.levels), squared, slopes, seed)
+
+    def _carry(self, pulled, n_levels, squared, slopes, seed=None):
+        """Carry values back through the first levels, in place."""
+        topology, n_columns = self.topology, math.prod(pulled.shape[1:])
+        flat = pulled.reshape(len(pulled), n_columns)
+        for number in reversed(range(n_levels)):
+            units, outputs = topology.levels[number].units, topology.level_outputs[number]
+            values = pulled[units]
+            values *= slopes[units]
             if outputs is not None:
                 values += seed[outputs]
-            for links, weights in matrices:
+            for links, weights in self._matrices[number]:
                 if not links.from_inputs:
-                    links.backward(weights, flat[level.units], flat, squared)
+                    links.backward(weights, flat[units], flat, squared)
         return pulled
 
     # ------------------------------------------------------------------ means
@@ -267,20 +246,43 @@ class Linearization:
         ndarray of shape (n_parameters,)
             At biases (a_0 = 1) the mean of ``values_k``.
         """
-        if self.weight is not None:
-            values = values * self.weight
-        means = np.empty(self.topology.n_parameters, self.dtype)
-        means[self.topology.bias] = values @ np.ones(self.n_samples, self.dtype)
         inputs, units = self.inputs.values, self.a
         if power == 2:
             inputs, units = self.inputs.squares, self.a_squared
-        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
-            for links, _ in matrices:
-                signals = inputs if links.from_inputs else units
-                links.edge_sums(values[level.units], signals, means)
+        values, means = self._means_at_biases(values)
+        for level, links in self._all_links():
+            signals = inputs if links.from_inputs else units
+            links.edge_sums(values[level.units], signals, means)
         if self.weight is None:
             means /= self.n_samples
         return means
+
+    def edge_moments(self, values):
+        """The pair ``edge_mean(values, 1)``, ``edge_mean(values, 2)``."""
+        values, first = self._means_at_biases(values)
+        second = first.copy()
+        for level, links in self._all_links():
+            inside = links.from_inputs
+            signals = self.inputs.values if inside else self.a
+            squares = self.inputs.squares if inside else self.a_squared
+            links.edge_moments(values[level.units], signals, squares, first, second)
+        if self.weight is None:
+            first /= self.n_samples
+            second /= self.n_samples
+        return first, second
+
+    def _all_links(self):
+        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
+            for links, _ in matrices:
+                yield level, links
+
+    def _means_at_biases(self, values):
+        """Values times sample weights, and a vector over theta of their sums at biases."""
+        if self.weight is not None:
+            values = values * self.weight
+        sums = np.zeros(self.topology.n_parameters, self.dtype)
+        sums[self.topology.bias] = values @ np.ones(self.n_samples, self.dtype)
+        return values, sums
 
     def source_moments(self, widening=0.0):
         """Means over samples of the activities and of their squares.

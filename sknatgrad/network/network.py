@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from .activations import get_activation
-from .linearization import Linearization, as_inputs
+from .inputs import as_inputs
+from .linearization import Linearization
 from .topology import Topology
 
 

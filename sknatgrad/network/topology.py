@@ -251,6 +251,11 @@ class Topology:
         return bool(np.isin(self.source, self.n_inputs + self.outputs).any())
 
     @cached_property
+    def outputs_are_last(self):
+        """Whether the outputs are the last level, and no other, and feed no unit."""
+        return all(outputs is None for outputs in self.level_outputs[:-1])
+
+    @cached_property
     def groups(self):
         """All units by fan-in, a tuple of `FanInGroup`; full levels have one each."""
         return fan_in_groups(self)

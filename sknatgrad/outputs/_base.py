@@ -33,6 +33,8 @@ class Output:
     activation : Activation
     n_parameters : int
         Trainable parameters of the output itself (0 but for `ScaledSoftmax`).
+    independent : bool
+        Whether targets of different units are independent: a diagonal Fisher matrix.
     discrete : bool
         Whether targets are class numbers.
     link_name : str
@@ -43,6 +45,7 @@ class Output:
 
     name = None
     default_activation = "identity"
+    independent = False
     discrete = False
     link_name = "identity"
     free_scale = False

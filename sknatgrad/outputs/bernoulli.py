@@ -19,6 +19,7 @@ class Bernoulli(Output):
     """
 
     name = "bernoulli"
+    independent = True
     link_name = "logistic"
     default_activation = "logistic"
 

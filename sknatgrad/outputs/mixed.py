@@ -40,6 +40,10 @@ class Mixed(Output):
         )
 
     @property
+    def independent(self):
+        return all(output.independent for output, _ in self.groups)
+
+    @property
     def free_scale(self):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.free_scale), bool)
 

@@ -17,6 +17,7 @@ class Poisson(Output):
     """
 
     name = "poisson"
+    independent = True
     link_name = "exp"
 
     def _objection(self, activation):

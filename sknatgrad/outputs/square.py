@@ -15,6 +15,7 @@ class Square(Output):
     """
 
     name = "square"
+    independent = True
 
     @property
     def free_scale(self):

@@ -13,7 +13,7 @@ from sklearn import get_config
 
 from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
-from ..network.linearization import Inputs
+from ..network.inputs import Inputs
 from .coordinates import Coordinates
 
 _MEBIBYTE = 1 << 20

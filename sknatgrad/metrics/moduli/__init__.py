@@ -6,11 +6,19 @@ the Fisher modulus, the backpropagated modulus, and so on. A new modulus is one
 file here and, in ``metrics/__init__.py``, one entry for each reduction of it.
 """
 
-from ._base import Modulus
+from ._base import Modulus, sum_of_squares
 from .backpropagated import Backpropagated
 from .fisher import Fisher
 from .monte_carlo import MonteCarlo
 from .outer_product import OuterProduct
 from .safeguarded import Safeguarded
 
-__all__ = ["Backpropagated", "Fisher", "Modulus", "MonteCarlo", "OuterProduct", "Safeguarded"]
+__all__ = [
+    "Backpropagated",
+    "Fisher",
+    "Modulus",
+    "MonteCarlo",
+    "OuterProduct",
+    "Safeguarded",
+    "sum_of_squares",
+]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...compiled import get_kernels, loops
+
 _BLOCK_SIZE = 1 << 22
 
 
@@ -59,8 +61,17 @@ class Modulus:
         """
         total = 0.0
         for pulled in self.pulled(point, rng):
-            total = total + np.einsum("ufn,ufn->un", pulled, pulled)
+            total = total + sum_of_squares(pulled)
         return total
+
+
+def sum_of_squares(pulled):
+    """Sum of the squares of (n_units, n_seeds, n_samples) over the seeds."""
+    if pulled.shape[1] == 1:
+        return np.square(pulled[:, 0])
+    if get_kernels() == "numba":
+        return loops().sum_of_squares(pulled)
+    return np.einsum("ufn,ufn->un", pulled, pulled)
 
 
 def block_length(point):

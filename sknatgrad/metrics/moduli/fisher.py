@@ -1,6 +1,8 @@
 """The Fisher modulus."""
 
-from ._base import Modulus, block_length
+import numpy as np
+
+from ._base import Modulus, block_length, sum_of_squares
 
 
 class Fisher(Modulus):
@@ -22,3 +24,18 @@ class Fisher(Modulus):
         n_outputs, step = len(point.v), block_length(point)
         for start in range(0, n_outputs, step):
             yield point.output.fisher_factor(point.v, slice(start, start + step))
+
+    def values(self, point, rng):
+        topology = point.lin.topology
+        if not (point.output.independent and topology.outputs_are_last):
+            return super().values(point, rng)
+        # The square root is diagonal: each of its columns is a value on one output.
+        diagonal = point.output.fisher_diagonal(point.v)
+        values = np.zeros((topology.n_units, point.lin.n_samples), point.lin.dtype)
+        values[topology.outputs] = diagonal
+        first, step = topology.levels[-1].units.start, block_length(point)
+        root = np.sqrt(diagonal).astype(point.lin.dtype, copy=False)
+        for start in range(0, len(diagonal), step):
+            pulled = point.lin.pull_each(root, slice(start, start + step))
+            values[:first] += sum_of_squares(pulled)
+        return values

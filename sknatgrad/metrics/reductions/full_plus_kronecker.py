@@ -4,6 +4,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..linalg import centred_variance
+from ..moduli import sum_of_squares
 from ._base import Reduction
 from .full import Full
 from .kronecker import Kronecker
@@ -30,7 +31,7 @@ class FullPlusKronecker(Reduction):
     def statistics(self, point, modulus, rng):
         # Sampled seeds must be the same for both parts.
         drawn = list(modulus.pulled(point, rng))
-        values = sum(np.einsum("ufn,ufn->un", pulled, pulled) for pulled in drawn)
+        values = sum(sum_of_squares(pulled) for pulled in drawn)
         values = values + modulus.rescue(point, rng)
         size = point.lin.topology.n_parameters
         rows = [point.lin.jacobian(pulled) for pulled in drawn]

@@ -24,8 +24,7 @@ class QuasiDiagonal(Reduction):
     prefix = "qd"
 
     def statistics(self, point, modulus, rng):
-        values = point.values(modulus, rng)
-        return point.lin.edge_mean(values), point.lin.edge_mean(values, power=2)
+        return point.lin.edge_moments(point.values(modulus, rng))
 
     def with_kronecker(self, share, widening=0.0):
         return PlusKronecker(self, share, widening)
