@@ -1085,7 +1085,8 @@ def test_use1_alarm_in_every_mode(kind, batch_size):
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("needs the main thread")
     X, y = small_problem(kind, 200)
-    est = make(kind, max_iter=10**7, batch_size=batch_size, **NO_STOP)
+    endless = {**NO_STOP, "n_iter_no_change": 10**9}
+    est = make(kind, max_iter=10**7, batch_size=batch_size, **endless)
 
     def ring(*_):
         raise KeyboardInterrupt

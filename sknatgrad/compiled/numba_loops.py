@@ -7,7 +7,14 @@ matrix by target unit: ``indptr`` and ``source``.
 import numpy as np
 from numba import njit
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+def compiled(function):
+    """Compile at the first call; keep the result on disk where that can be written to."""
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        return njit(**options)(function)
 
 
 # -------------------------------------------------------------------- products with links

@@ -71,12 +71,11 @@ class Activation:
         return logarithm, np.clip(rate, -_LARGEST_RATE, _LARGEST_RATE)
 
 
-def fill_logistic(z, p):
-    """``p = expit(z)``, and ``expit(-z)`` in place of z.
+def fill_logistic(z, p, limit):
+    """``p = expit(z)``, and ``expit(-z)`` in place of z, for ``abs(z) <= limit``.
 
-    Both keep their relative accuracy down to the smallest of numbers in use.
+    Both keep their relative accuracy.
     """
-    limit = _LARGEST_EXPONENT[z.dtype]
     np.negative(z, out=z)
     z.clip(-limit, limit, out=z)
     np.exp(z, out=z)
@@ -124,7 +123,7 @@ class Sigmoid(Activation):
 
     def fill(self, v, a, r):
         np.multiply(v, self.gain, out=r)
-        fill_logistic(r, a)
+        fill_logistic(r, a, _LARGEST_EXPONENT[r.dtype])
         span = self.high - self.low
         r *= a
         if span * self.gain != 1.0:

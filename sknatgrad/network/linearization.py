@@ -132,7 +132,8 @@ class Linearization:
         Of hidden units only; a saturated unit then carries values back as if it
         were less so.
         """
-        softened = copy(self)
+        softened = object.__new__(type(self))
+        softened.__dict__.update(self.__dict__)
         softened.__dict__.pop("r")
         softened.r_squared = self._empty(self.a.shape, self.dtype)
         softened.r_squared[...] = self.r_squared

@@ -6,6 +6,9 @@ from scipy.special import expit, log_expit
 from ..network.activations import fill_logistic
 from ._base import Output, diagonal_factor
 
+# A little less than what overflows.
+_LARGEST_LOGIT = {np.dtype(np.float64): 700.0, np.dtype(np.float32): 85.0}
+
 
 class Bernoulli(Output):
     """Independent binary targets, read from sigmoid units.
@@ -48,7 +51,7 @@ class Bernoulli(Output):
     def _probabilities(self, v):
         """Probabilities of 1 and of 0, both to full relative accuracy."""
         p, q = np.empty_like(v), self._gain * v
-        fill_logistic(q, p)
+        fill_logistic(q, p, _LARGEST_LOGIT[q.dtype])
         return p, q
 
     def score(self, v, target):
