@@ -143,13 +143,24 @@ def test_line_search_gives_up():
 
 
 def test_trust_region_caps_the_predicted_change():
-    """rate^2 slope / 2 is at most the radius; the rate at most the one given."""
+    """rate^2 slope / 2 is at most the radius, the promised gain the loss, the rate its limit."""
     rule = STEP_RULES["trust_region"](0.5)
     for slope in (1e-6, 1.0, 8.0, 1e6):
-        rate = rule.propose(slope)
-        assert rate <= 0.5 and rate**2 * slope / 2 <= rule.radius * (1 + 1e-12)
-        assert rate == 0.5 or rate**2 * slope / 2 == pytest.approx(rule.radius)
-    assert rule.propose(0.0) == 0.0 == rule.propose(-1.0)
+        for loss in (1e-3, 1.0, 100.0):
+            rate = rule.propose(slope, loss)
+            caps = 0.5, np.sqrt(2 * rule.radius * max(1.0, loss) / slope), loss / slope
+            assert rate == pytest.approx(min(caps), rel=1e-12)
+    assert rule.propose(0.0, 1.0) == rule.propose(-1.0, 1.0) == rule.propose(1.0, np.inf) == 0.0
+
+
+def test_trust_region_is_shared_by_small_batches():
+    """Slopes and losses count as means over the last steps, evenly over the first ones."""
+    rule = STEP_RULES["trust_region"](10.0, radius=0.01, memory=4)
+    slopes, mean = [1.0, 9.0, 2.0, 4.0, 100.0], 0.0
+    for step, slope in enumerate(slopes, start=1):
+        mean += (slope - mean) / min(step, 4)
+        assert rule.propose(slope, 1.0) == pytest.approx(np.sqrt(0.02 / mean))
+    assert np.mean(slopes[:4]) * 3 / 4 + 100 / 4 == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(

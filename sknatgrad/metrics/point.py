@@ -32,9 +32,14 @@ class LossPoint:
             return values.mean(axis=-1, dtype=np.float64)
         return values @ self.lin.weight.astype(np.float64, copy=False)
 
+    @cached_property
+    def losses(self):
+        """Loss of each sample in nats, (n_samples,)."""
+        return self.output.loss(self.v, self.target)
+
     def loss(self):
         """Mean loss in nats, a float."""
-        return float(self.mean(self.output.loss(self.v, self.target)))
+        return float(self.mean(self.losses))
 
     @cached_property
     def backpropagated(self):

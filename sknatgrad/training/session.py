@@ -170,8 +170,18 @@ def _start(model, standard, rng):
     """Initial parameters for the data as given."""
     moving = (standard.inputs.scale != 0).astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
+    theta[_straight(model.network.topology)] = 0.0
     own = model.output.start(model.network.topology.n_outputs)
     return standard.outward(np.concatenate([theta, own]))
+
+
+def _straight(topology):
+    """Links from an input straight to an output: no symmetry is to be broken there."""
+    is_output = np.zeros(topology.n_units, dtype=bool)
+    is_output[topology.outputs] = True
+    straight = is_output[topology.owner] & topology.is_weight
+    straight[straight] = topology.source[straight] < topology.n_inputs
+    return straight
 
 
 # ---------------------------------------------------------------------- the run

@@ -78,6 +78,7 @@ class Settings:
         if not whole_batch:
             # Noise moves the outputs in proportion to the number of steps a pass.
             rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
+            rule.memory = max(1.0, MINI_BATCH / batch_size)
         return rule
 
     def metric_every(self, batch_size, topology):
