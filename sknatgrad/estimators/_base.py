@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._version import __version__
@@ -20,13 +19,14 @@ from ..network import Network, Topology
 from ..training import Stopping
 from ..training.objective import chunks
 from ..training.passes import Path
-from ..training.session import begin, run, start_and_run
+from ..training.session import begin, run
 from ..training.settings import Settings
 from ..training.single_thread import single_thread
 from ..training.state import Model
 from ._architecture import build_topology, canonical, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver
 from ._held_out import hold_out
+from ._starts import best_start
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units.
 LARGEST_CHEAP_FAN_IN = 32
@@ -127,39 +127,13 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        arguments = (
-            model,
-            settings,
-            data,
-            None if validation is None else (validation, self._validation_score),
-            observer if self.n_init == 1 else PassObserver(self.verbose),
-        )
+        scored = None if validation is None else (validation, self._validation_score)
         previous = (self._parameters, self._state.history) if warm else None
-        results = self._run_starts(seeds, previous, arguments)
-        best = min(results, key=lambda result: (result[2] is not None, result[0].final_loss))
-        return *best, settings, self.t_ if warm else 0
-
-    def _run_starts(self, seeds, previous, arguments):
-        """Results of all starts, or of those before an interrupt."""
-        model, settings, data, validation, observer = arguments
         calls = [
-            (model, settings, data, seed, deepcopy(previous), validation, observer)
-            for seed in seeds
+            (model, settings, data, seed, deepcopy(previous), scored, watcher)
+            for seed, watcher in zip(seeds, observer.of_starts(self.n_init), strict=True)
         ]
-        if self.n_jobs not in (None, 1) and len(seeds) > 1:
-            return Parallel(n_jobs=self.n_jobs)(delayed(start_and_run)(*call) for call in calls)
-        results = []
-        for call in calls:
-            try:
-                results.append(start_and_run(*call))
-            except KeyboardInterrupt:
-                if not results:
-                    raise
-                warnings.warn("Training interrupted by user.", stacklevel=4)
-                break
-            if results[-1][0].interrupted:
-                break
-        return results
+        return *best_start(calls, self.n_jobs), settings, self.t_ if warm else 0
 
     def _partial_fit(self, data, first):
         rng = check_random_state(self.random_state)
@@ -173,8 +147,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             if not np.array_equal(self._parameters, self._stored):
                 state.path = Path.starting_at(state.coordinates.inward(self._parameters))
         observer = PassObserver(self.verbose)
-        trainer, error = run(model, settings, data, state, observer=observer, streaming=True)
-        return trainer, state, error, settings, 0 if first else self.t_
+        outcome = run(model, settings, data, state, observer=observer, streaming=True)
+        return outcome, state, settings, 0 if first else self.t_
 
     @contextmanager
     def _unharmed(self):
@@ -187,11 +161,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             vars(self).update(before)
             raise
 
-    def _finish(self, trainer, state, error, settings, seen):
+    def _finish(self, outcome, state, settings, seen):
         """Store what was learned, then say if training ended in an overflow."""
-        self._store(trainer, state, settings, seen)
-        if error is not None:
-            raise error
+        self._store(outcome, state, settings, seen)
+        if outcome.error is not None:
+            raise outcome.error
         return self
 
     def _model(self, data, rng, keep):
@@ -223,14 +197,14 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
                 "warm_start=False."
             )
 
-    def _store(self, trainer, state, settings, seen):
+    def _store(self, outcome, state, settings, seen):
         history = state.history
         self._state, self.metric_ = state, settings.metric
         self._parameters = state.coordinates.outward(state.path.average)
         self._stored = self._parameters.copy()
-        self.n_iter_ = trainer.n_iter
-        self.t_ = seen + trainer.n_iter * trainer.passes.objective.n_samples
-        self.loss_ = float(trainer.final_loss)
+        self.n_iter_ = outcome.n_iter
+        self.t_ = seen + outcome.n_seen
+        self.loss_ = outcome.loss
         self.loss_curve_ = history.losses
         self.best_loss_ = min(history.losses, default=self.loss_)
         self.validation_scores_ = history.validation_scores or None

@@ -27,13 +27,16 @@ class Spherical(Output):
     default_activation = "logistic"
 
     def starting_point(self, target, sample_weight, n_outputs):
-        # Scaling all activities changes nothing: start far from the side on which they
-        # are all saturated (or off), where nothing distinguishes the classes any more.
+        # Scaling all activities changes nothing: start far from where they are all
+        # saturated (or off), so that nothing distinguishes the classes any more.
         if isinstance(self.activation, ReLU):
-            return np.full(n_outputs, 2.0), np.ones(n_outputs)
-        if self.activation.logistic_gain is None or self.activation.midpoint == 0:
-            return None
-        return np.full(n_outputs, -2.0 / self.activation.logistic_gain), np.ones(n_outputs)
+            centre, scale = 2.0, 1.0
+        elif self.activation.midpoint == 0:
+            # Activities that cross 0, the pole of the loss: all of them on one side of it.
+            centre, scale = np.array([0.5, 0.05]) / self.activation.input_gain
+        else:
+            centre, scale = -2.0 / self.activation.input_gain, 1.0
+        return np.full(n_outputs, centre), np.full(n_outputs, scale)
 
     def _parts(self, v):
         log_size, rate = self.activation.log_value(v)

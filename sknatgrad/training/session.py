@@ -87,9 +87,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
 
     Returns
     -------
-    trainer : Trainer
-    error : ValueError or None
-        What ended the training, if it overflowed.
+    Outcome
     """
     state.see(data.X.shape[0] if data.weight is None else float(data.weight.sum()), streaming)
     data = data.in_units_of(state.row_weight)
@@ -107,16 +105,40 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     state.path = trainer.path
     if streaming:
         state.history.forget(LONGEST_STREAM)
+    loss = trainer.final_loss
     if not trainer.n_iter:
-        trainer.final_loss = objective.evaluate(trainer.parameters).loss * state.history.unit
-    return trainer, error
+        loss = objective.evaluate(trainer.parameters).loss * state.history.unit
+    seen = trainer.n_iter * objective.n_samples
+    return Outcome(trainer.n_iter, seen, float(loss), trainer.interrupted, error)
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
-    """One independent start: ``(trainer, state, error)``."""
+    """One independent start: ``(Outcome, TrainingState)``."""
     state = begin(model, settings, data, check_random_state(seed), previous)
-    trainer, error = run(model, settings, data, state, validation, observer)
-    return trainer, state, error
+    return run(model, settings, data, state, validation, observer), state
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended.
+
+    Attributes
+    ----------
+    n_iter, n_seen : int
+        Completed passes, and rows in them.
+    loss : float
+        Training loss of the last pass.
+    interrupted : bool
+        Whether the user stopped it.
+    error : ValueError or None
+        What ended it, if it overflowed.
+    """
+
+    n_iter: int
+    n_seen: int
+    loss: float
+    interrupted: bool
+    error: ValueError | None = None
 
 
 @dataclass(frozen=True)
