@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from engine import random_csr
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
@@ -188,7 +189,7 @@ def test_codes_of_another_width_are_refused(iris):
 # ------------------------------------------------------------------- sparse data
 def big_sparse(n_samples=20_000, n_features=2000):
     """Bits, one in two hundred set; dense it would take 320 MB."""
-    X = sp.random_array((n_samples, n_features), density=5e-3, rng=0, format="csr")
+    X = random_csr(n_samples, n_features, 5e-3)
     X.data[:] = 1.0
     return X
 
@@ -235,7 +236,7 @@ def test_validation_does_not_make_sparse_data_dense():
 @pytest.mark.parametrize("binary", [True, False])
 def test_sparse_equals_dense(batch_size, binary):
     """Sparse rows give what dense ones give, in all methods."""
-    X = sp.random_array((150, 12), density=0.2, rng=np.random.default_rng(0), format="csr")
+    X = random_csr(150, 12, 0.2)
     X = X if binary else 10 * X
     one, other = make(batch_size=batch_size), make(batch_size=batch_size)
     one.fit(X)

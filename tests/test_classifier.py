@@ -127,6 +127,52 @@ def test_output_activations(output, activation, hidden):
         assert clf.set_params(random_state=seed).fit(X, y).score(X, y) > 0.95
 
 
+def test_several_columns_of_classes_are_refused():
+    """An indicator matrix holds 0 and 1: other columns are not read as one."""
+    X, y = clouds()
+    for target in (np.column_stack([y, y]), np.column_stack([y, y > 0])):
+        with pytest.raises(ValueError, match="several columns"):
+            make().fit(X, target)
+
+
+@pytest.mark.parametrize("classes", [3, [[0, 1, 2]]])
+def test_classes_are_one_axis(classes):
+    """Neither a number nor a matrix."""
+    with pytest.raises(ValueError, match="1d array"):
+        make().partial_fit(*clouds(), classes=classes)
+
+
+@pytest.mark.parametrize("change", [{"output": "bernoulli"}, {"output_activation": "tanh"}])
+def test_streams_refuse_another_output(change):
+    """What the network was built with is not silently kept."""
+    X, y = clouds()
+    clf = make().partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="output"):
+        clf.set_params(**change).partial_fit(X, y)
+
+
+def test_questions_before_the_fit():
+    """Attributes and methods say what is missing, and `hasattr` is False."""
+    for name in ("coefs_", "intercepts_", "output_coefs_"):
+        with pytest.raises(NotFittedError):
+            getattr(make(), name)
+        assert not hasattr(make(), name)
+
+
+def test_direction_needs_targets():
+    """The gradient depends on them."""
+    X, y = clouds()
+    with pytest.raises(ValueError, match="pass y"):
+        make(max_iter=1).fit(X, y).direction(X)
+
+
+def test_weights_whose_sum_overflows():
+    """Their mean would not be a number."""
+    X, y = clouds()
+    with pytest.raises(ValueError, match="finite sum"):
+        make().fit(X, y, np.full(len(y), 1e308))
+
+
 LABELS = {
     "bool": lambda y: y > 0,
     "int": lambda y: 10 * y - 5,

@@ -58,7 +58,8 @@ def test_every_example_is_known_here():
 
 def test_example_without_matplotlib(tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('none')", encoding="utf-8")
-    code = f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['x']; "
+    folders = [str(tmp_path), str(FOLDER)]
+    code = f"import runpy, sys; sys.path[:0] = {folders!r}; sys.argv = ['x']; "
     code += f"runpy.run_path({str(FOLDER / QUICKEST) + '.py'!r}, run_name='__main__')"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300

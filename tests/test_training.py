@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine import assert_close, parts_of, problem_of
+from engine import assert_close, parts_of, problem_of, random_csr
 from sklearn import config_context
 from sklearn.datasets import load_digits, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -339,7 +339,7 @@ def test_coordinates_leave_parameters_alone():
 def test_scale_of_sparse_data_is_that_of_dense(weighted):
     """Mean, deviation and sign of skewness, with and without weights."""
     rng = np.random.default_rng(0)
-    X = sp.random_array((200, 12), density=0.2, rng=rng, format="csr")
+    X = random_csr(200, 12, 0.2)
     weight = rng.integers(0, 4, size=200).astype(float) if weighted else None
     one, other = InputScale.of_data(X, weight), InputScale.of_data(X.toarray(), weight)
     np.testing.assert_allclose(one.centre, other.centre, rtol=1e-12)

@@ -24,7 +24,7 @@ from ..training.settings import Settings
 from ..training.single_thread import single_thread
 from ..training.state import Model
 from ._architecture import build_topology, canonical, layer_sizes
-from ._callbacks import CallbackSupportMixin, PassObserver
+from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit
 from ._held_out import hold_out
 from ._starts import best_start
 
@@ -119,7 +119,20 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             name = "bp" if largest <= LARGEST_CHEAP_FAN_IN else "qd_bp"
         return get_metric(name, self.n_mc_samples)
 
-    def _fit(self, data, y, validation, observer):
+    def _fit(self, X, y, sample_weight, validation):
+        """The method `fit`, with a triple of validation data."""
+        self._validate_params()
+        observer = begin_fit(self, X, y, sample_weight)
+        with self._unharmed():
+            data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            validation = self._check_validation_data(*validation)
+            trained = self._train(data, y, validation, observer)
+        self._finish(*trained)
+        observer.finish()
+        return self
+
+    def _train(self, data, y, validation, observer):
+        """What `_finish` stores: outcome, state, settings, samples seen before."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         model, settings = self._model(data, rng, warm), self._settings()
@@ -135,7 +148,17 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
         ]
         return *best_start(calls, self.n_jobs), settings, self.t_ if warm else 0
 
-    def _partial_fit(self, data, first):
+    def _partial_fit(self, X, y, sample_weight, **known):
+        """The method `partial_fit`."""
+        self._validate_params()
+        first = not self.__sklearn_is_fitted__()
+        with self._unharmed():
+            data, _ = self._check_training_data(X, y, sample_weight, reset=first, **known)
+            trained = self._train_on(data, first)
+        return self._finish(*trained)
+
+    def _train_on(self, data, first):
+        """One pass over the next rows of a stream; returns as `_train`."""
         rng = check_random_state(self.random_state)
         model, settings = self._model(data, rng, keep=not first), self._settings()
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
@@ -185,7 +208,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             connectivity = (connectivity.n_inputs, connectivity.n_units, connectivity.n_parameters)
         if isinstance(connectivity, list | tuple):
             hidden = None
-        output = self._output.name, self._output.activation
+        output = self._output.name, self._output.activation, self.output, self.output_activation
         return joblib.hash((self.activation, connectivity, hidden, output))
 
     def _check_same_architecture(self, sizes):
@@ -259,6 +282,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
     @property
     def output_coefs_(self):
         """The output's own trained parameters (of "scaled_softmax"), else empty."""
+        check_is_fitted(self)
         return self._parameters[self.topology_.n_parameters :].copy()
 
     def __getstate__(self):

@@ -17,11 +17,13 @@ class InspectionMixin:
     @property
     def coefs_(self):
         """Weights, one array (n_in, n_out) a layer; sparse where the layer is."""
+        check_is_fitted(self)
         return self._split(self._parameters)[0]
 
     @property
     def intercepts_(self):
         """Biases, one array (n_out,) a layer."""
+        check_is_fitted(self)
         return self._split(self._parameters)[1]
 
     def _split(self, parameters):
@@ -54,15 +56,48 @@ class InspectionMixin:
         self._parameters = np.concatenate([theta, self._parameters[len(theta) :]])
         return self
 
-    def _objective(self, X, y, sample_weight):
-        X, target, weight = self._check_known_data(X, y, sample_weight)
-        return Objective(self._network, self._output, X, target, weight)
+    def direction(
+        self,
+        X,
+        y=None,
+        *,
+        metric=None,
+        damping=None,
+        damping_mode=None,
+        sample_weight=None,
+        random_state=None,
+    ):
+        """The steepest direction ``A^-1 G``, the step to add at rate 1.
 
-    def _loss(self, X, y, sample_weight):
-        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
+        G is minus the gradient of the mean loss, `alpha` left out. A is the metric
+        itself with the damping asked for, without the safeguards of training.
 
-    def _direction(self, X, y, metric, damping, damping_mode, sample_weight, random_state):
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like
+            Left out by estimators that learn from X alone.
+        metric : str or Metric, optional
+            The estimator's own by default, like `damping` and `damping_mode`.
+        damping : float, optional
+        damping_mode : {"relative", "absolute"}, optional
+        sample_weight : array-like of shape (n_samples,), optional
+        random_state : int, RandomState instance or None
+            For the Monte-Carlo metrics.
+
+        Returns
+        -------
+        coef_steps, intercept_steps : list of array
+            Laid out like `coefs_` and `intercepts_`.
+
+        Raises
+        ------
+        ValueError
+            If damping can't be used, targets are missing or a matrix is too large.
+        """
         objective = self._objective(X, y, sample_weight)
+        if objective.target is None:
+            raise ValueError("The gradient depends on the targets: pass y.")
         metric = self._chosen_metric(metric, objective)
         damping = self.damping if damping is None else damping
         mode = self.damping_mode if damping_mode is None else damping_mode
@@ -77,16 +112,56 @@ class InspectionMixin:
         step = metric.solve(self.topology_, statistics, gradient, damping, mode)
         return self._split(step)
 
-    def _metric_matrix(self, X, y, metric, sample_weight, layer, unit, random_state):
+    def metric_matrix(
+        self,
+        X,
+        y=None,
+        *,
+        metric=None,
+        sample_weight=None,
+        layer=None,
+        unit=None,
+        random_state=None,
+    ):
+        """The undamped matrix A of a metric.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like, optional
+            Needed by the outer-product metrics only.
+        metric : str or Metric, optional
+        sample_weight : array-like of shape (n_samples,), optional
+        layer, unit : int, optional
+            One unit: layer 0 is the first one after the inputs.
+        random_state : int, RandomState instance or None
+
+        Returns
+        -------
+        ndarray of shape (1 + fan_in, 1 + fan_in) or (n_parameters, n_parameters)
+            Bias first, incoming units in increasing order; without `layer` and
+            `unit` the whole matrix, unit by unit in topological order.
+
+        Raises
+        ------
+        ValueError
+            If there is no such unit, targets are missing or the matrix is too large.
+        """
         objective = self._objective(X, y, sample_weight)
         metric = self._chosen_metric(metric, objective)
-        statistics = objective.statistics(self._parameters, metric, self._generator(random_state))[
-            0
-        ]
+        rng = self._generator(random_state)
+        statistics, _ = objective.statistics(self._parameters, metric, rng)
         if layer is None and unit is None:
             self._check_dense()
             return metric.reduction.to_dense(self.topology_, statistics)
         return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
+
+    def _objective(self, X, y, sample_weight):
+        X, target, weight = self._check_known_data(X, y, sample_weight)
+        return Objective(self._network, self._output, X, target, weight)
+
+    def _loss(self, X, y, sample_weight):
+        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
 
     def _chosen_metric(self, metric, objective):
         if metric is None:
@@ -118,7 +193,7 @@ class InspectionMixin:
 
 
 class SupervisedInspectionMixin(InspectionMixin):
-    """The same, for estimators that learn from targets."""
+    """The same, and the loss, for estimators that learn from targets."""
 
     def loss(self, X, y, sample_weight=None):
         """Mean ``-ln omega(y)`` in nats, without penalty.
@@ -134,70 +209,3 @@ class SupervisedInspectionMixin(InspectionMixin):
         float
         """
         return self._loss(X, y, sample_weight)
-
-    def direction(
-        self,
-        X,
-        y,
-        *,
-        metric=None,
-        damping=None,
-        damping_mode=None,
-        sample_weight=None,
-        random_state=None,
-    ):
-        """The steepest direction ``A^-1 G``, the step to add at rate 1.
-
-        G is minus the gradient of the mean loss, `alpha` left out. A is the metric
-        itself with the damping asked for, without the safeguards of training.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like
-        metric : str or Metric, optional
-            The estimator's own by default, like `damping` and `damping_mode`.
-        damping : float, optional
-        damping_mode : {"relative", "absolute"}, optional
-        sample_weight : array-like of shape (n_samples,), optional
-        random_state : int, RandomState instance or None
-            For the Monte-Carlo metrics.
-
-        Returns
-        -------
-        coef_steps, intercept_steps : list of array
-            Laid out like `coefs_` and `intercepts_`.
-        """
-        return self._direction(X, y, metric, damping, damping_mode, sample_weight, random_state)
-
-    def metric_matrix(
-        self,
-        X,
-        y=None,
-        *,
-        metric=None,
-        sample_weight=None,
-        layer=None,
-        unit=None,
-        random_state=None,
-    ):
-        """The undamped matrix A of a metric.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like, optional
-            Needed by the outer-product metrics only.
-        metric : str or Metric, optional
-        sample_weight : array-like of shape (n_samples,), optional
-        layer, unit : int, optional
-            One unit: layer 0 is the first one after the inputs.
-        random_state : int, RandomState instance or None
-
-        Returns
-        -------
-        ndarray of shape (1 + fan_in, 1 + fan_in) or (n_parameters, n_parameters)
-            Bias first, incoming units in increasing order; without `layer` and
-            `unit` the whole matrix, unit by unit in topological order.
-        """
-        return self._metric_matrix(X, y, metric, sample_weight, layer, unit, random_state)

@@ -14,7 +14,7 @@ from ..outputs import get_output
 from ..training.state import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
-from ._callbacks import begin_fit, with_callbacks
+from ._callbacks import with_callbacks
 from ._inspection import InspectionMixin
 from ._weights import check_weights
 
@@ -230,15 +230,7 @@ class RiemannianAutoEncoder(
         ValueError
             On bad input, or if training overflows; parameters before that are kept.
         """
-        self._validate_params()
-        observer = begin_fit(self, X, None, sample_weight)
-        with self._unharmed():
-            data, _ = self._check_training_data(X, None, sample_weight, reset=True)
-            validation = self._check_validation_data(X_val, X_val, sample_weight_val)
-            outcome = self._fit(data, None, validation, observer)
-        self._finish(*outcome)
-        observer.finish()
-        return self
+        return self._fit(X, None, sample_weight, (X_val, X_val, sample_weight_val))
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Go on training with one pass over some rows.
@@ -256,12 +248,7 @@ class RiemannianAutoEncoder(
         -------
         self : object
         """
-        self._validate_params()
-        first = not self.__sklearn_is_fitted__()
-        with self._unharmed():
-            data, _ = self._check_training_data(X, None, sample_weight, reset=first)
-            outcome = self._partial_fit(data, first)
-        return self._finish(*outcome)
+        return self._partial_fit(X, None, sample_weight)
 
     def _check_training_data(self, X, y, sample_weight, reset):
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
@@ -448,32 +435,6 @@ class RiemannianAutoEncoder(
         float
         """
         return self._loss(X, None, sample_weight)
-
-    def direction(
-        self,
-        X,
-        *,
-        metric=None,
-        damping=None,
-        damping_mode=None,
-        sample_weight=None,
-        random_state=None,
-    ):
-        """The steepest direction ``A^-1 G``; see `RiemannianMLPClassifier.direction`."""
-        return self._direction(X, None, metric, damping, damping_mode, sample_weight, random_state)
-
-    def metric_matrix(
-        self,
-        X,
-        *,
-        metric=None,
-        sample_weight=None,
-        layer=None,
-        unit=None,
-        random_state=None,
-    ):
-        """The undamped matrix A; see `RiemannianMLPClassifier.metric_matrix`."""
-        return self._metric_matrix(X, None, metric, sample_weight, layer, unit, random_state)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

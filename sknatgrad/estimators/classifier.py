@@ -14,7 +14,7 @@ from ..outputs import get_output
 from ..training.state import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
-from ._callbacks import begin_fit, with_callbacks
+from ._callbacks import with_callbacks
 from ._inspection import SupervisedInspectionMixin
 from ._labels import Labels
 from ._weights import check_weights
@@ -231,15 +231,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         ValueError
             On bad input, or if training overflows; parameters before that are kept.
         """
-        self._validate_params()
-        observer = begin_fit(self, X, y, sample_weight)
-        with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=True)
-            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
-            outcome = self._fit(data, y, validation, observer)
-        self._finish(*outcome)
-        observer.finish()
-        return self
+        return self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X, y, sample_weight=None, classes=None):
         """Go on training with one pass over some rows.
@@ -260,34 +252,32 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         -------
         self : object
         """
-        self._validate_params()
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs all rows at once and can't be used in partial_fit: "
                 "give a dict of weights."
             )
-        first = not self.__sklearn_is_fitted__()
-        with self._unharmed():
-            if first:
-                self._learn_classes(y, classes)
-            elif classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+        return self._partial_fit(X, y, sample_weight, named=(classes,))
+
+    def _learn_classes(self, y, classes):
+        """The classes of a stream, from its first call."""
+        if self.__sklearn_is_fitted__():
+            if classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
                 raise ValueError(
                     f"classes={classes!r} differ from those of the first call: {self._labels.all}."
                 )
-            data, _ = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
-            outcome = self._partial_fit(data, first)
-        return self._finish(*outcome)
-
-    def _learn_classes(self, y, classes):
+            return
         if type_of_target(y).startswith("multilabel"):
             self._labels = Labels.of(np.asarray(y.toarray() if sparse.issparse(y) else y))
         elif classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         else:
-            self._labels = Labels.of(np.asarray(classes))
+            self._labels = Labels.of(column_or_1d(classes))
         self.classes_ = self._labels.all
 
-    def _check_training_data(self, X, y, sample_weight, reset, learn=True):
+    def _check_training_data(self, X, y, sample_weight, reset, named=None):
+        if named is not None:
+            self._learn_classes(y, *named)
         X, y = validate_data(
             self,
             X,
@@ -298,12 +288,17 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             reset=reset,
         )
         check_classification_targets(y)
+        if type_of_target(y) == "multiclass-multioutput":
+            raise ValueError(
+                "y has several columns of more than two classes: fit one classifier a column, e.g. "
+                "with sklearn.multioutput.MultiOutputClassifier."
+            )
         y = y.toarray() if sparse.issparse(y) else np.asarray(y)
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         weight = check_weights(sample_weight, X)
         if reset:
             self._dtype = X.dtype
-            if learn and not self._keeps_classes(y):
+            if named is None and not self._keeps_classes(y):
                 self._labels = Labels.of(y)
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
@@ -393,16 +388,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         return self._proba(self._output_values(X)).astype(X.dtype, copy=False)
 
     def predict_log_proba(self, X):
-        """Logarithm of the probabilities, finite where these round to 0 or 1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Logarithm of `predict_proba`, finite where that rounds to 0 or 1."""
         X = self._check_X(X)
         v = self._output_values(X)
         logs = self._bound_output.log_mean(v)

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
@@ -11,7 +12,7 @@ from ..outputs import get_output
 from ..training.state import Data
 from ._architecture import canonical
 from ._base import BaseRiemannianMLP
-from ._callbacks import begin_fit, with_callbacks
+from ._callbacks import with_callbacks
 from ._inspection import SupervisedInspectionMixin
 from ._weights import check_weights
 
@@ -263,15 +264,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         ValueError
             On bad input, or if training overflows; parameters before that are kept.
         """
-        self._validate_params()
-        observer = begin_fit(self, X, y, sample_weight)
-        with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=True)
-            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
-            outcome = self._fit(data, y, validation, observer)
-        self._finish(*outcome)
-        observer.finish()
-        return self
+        return self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X, y, sample_weight=None):
         """Go on training with one pass over some rows.
@@ -289,14 +282,11 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         -------
         self : object
         """
-        self._validate_params()
-        first = not self.__sklearn_is_fitted__()
-        with self._unharmed():
-            data, _ = self._check_training_data(X, y, sample_weight, reset=first)
-            outcome = self._partial_fit(data, first)
-        return self._finish(*outcome)
+        return self._partial_fit(X, y, sample_weight)
 
     def _check_training_data(self, X, y, sample_weight, reset):
+        if sparse.issparse(y):
+            raise ValueError("Sparse targets are not supported: pass y.toarray().")
         X, y = validate_data(
             self,
             X,

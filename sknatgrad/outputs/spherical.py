@@ -7,6 +7,8 @@ from ._base import Output
 from .categorical import Categorical
 
 _LARGEST_TRUSTED_RATE = 1e11
+# Of the first pre-activations, in units of their common value.
+_SPREAD = 0.1
 
 
 class Spherical(Output):
@@ -28,15 +30,14 @@ class Spherical(Output):
 
     def starting_point(self, target, sample_weight, n_outputs):
         # Scaling all activities changes nothing: start far from where they are all
-        # saturated (or off), so that nothing distinguishes the classes any more.
+        # saturated (or off), so that nothing distinguishes the classes any more, and
+        # all on one side of 0, the pole of the loss.
         if isinstance(self.activation, ReLU):
-            centre, scale = 2.0, 1.0
-        elif self.activation.midpoint == 0:
-            # Activities that cross 0, the pole of the loss: all of them on one side of it.
-            centre, scale = np.array([0.5, 0.05]) / self.activation.input_gain
+            centre = 2.0
         else:
-            centre, scale = -2.0 / self.activation.input_gain, 1.0
-        return np.full(n_outputs, centre), np.full(n_outputs, scale)
+            crossing = self.activation.midpoint == 0
+            centre = (0.5 if crossing else -2.0) / self.activation.input_gain
+        return np.full(n_outputs, centre), np.full(n_outputs, _SPREAD * abs(centre))
 
     def _parts(self, v):
         log_size, rate = self.activation.log_value(v)

@@ -77,7 +77,7 @@ class LineSearch(StepRule):
     a rule.
     """
 
-    _SUFFICIENT, _SMALLEST = 0.03, 1e-12
+    _SUFFICIENT, _SMALLEST = 0.01, 1e-12
 
     def search(self, objective, start, direction, slope):
         rate = self.rate
