@@ -11,34 +11,31 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import Stopping
-from ..training.objective import chunks
 from ..training.passes import Path
 from ..training.session import begin, run
 from ..training.settings import Settings
-from ..training.single_thread import single_thread
 from ..training.state import Model
-from ._architecture import build_topology, canonical, layer_sizes
+from ._architecture import build_topology, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit
 from ._held_out import hold_out
+from ._prediction import PredictionMixin
 from ._starts import best_start
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units.
 LARGEST_CHEAP_FAN_IN = 32
-# Memory that forward passes of predictions may take at once.
-_PREDICTION_BYTES = 1 << 24
 
 
 class InconsistentVersionWarning(UserWarning):
     """An estimator was saved by another version of sknatgrad."""
 
 
-class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
+class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
     """Base class of the estimators; see `RiemannianMLPClassifier`."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -249,35 +246,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
         if y_val is None:
             raise ValueError("X_val needs y_val.")
         return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
-
-    # ------------------------------------------------------------- prediction
-    def _output_values(self, X):
-        """Output pre-activations, (n_outputs, n_samples), chunk by chunk."""
-        values = np.empty((self.topology_.n_outputs, X.shape[0]))
-        for chunk in self._prediction_chunks(X):
-            values[:, chunk] = self._linearize(X[chunk]).output_preactivations
-        return values
-
-    def _prediction_chunks(self, X):
-        """Slices of rows whose forward pass takes bounded memory."""
-        topology = self.topology_
-        row_bytes = 8 * (X.shape[1] + 3 * topology.n_units + 4 * topology.n_outputs)
-        return chunks(X.shape[0], max(1, _PREDICTION_BYTES // row_bytes))
-
-    def _linearize(self, X):
-        theta = self._parameters[: self.topology_.n_parameters]
-        with single_thread():
-            return self._network.linearize(theta, X)
-
-    @property
-    def _bound_output(self):
-        return self._output.with_parameters(self._parameters[self.topology_.n_parameters :])
-
-    def _check_X(self, X):
-        check_is_fitted(self)
-        return canonical(
-            validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        )
 
     @property
     def output_coefs_(self):

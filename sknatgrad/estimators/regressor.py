@@ -14,39 +14,10 @@ from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._inspection import SupervisedInspectionMixin
+from ._loss_parameter import LossParameter
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
-
-
-class _LossName(str):
-    """The parameter `loss`, callable as the method of the same name."""
-
-    def __new__(cls, name, method):
-        self = super().__new__(cls, name)
-        self._method = method
-        return self
-
-    def __reduce__(self):
-        return str, (str(self),)
-
-    def __call__(self, X, y, sample_weight=None):
-        return self._method(X, y, sample_weight)
-
-
-class _LossParameter:
-    """scikit-learn calls a parameter `loss`, all our estimators have a method `loss`."""
-
-    def __get__(self, estimator, owner=None):
-        if estimator is None:
-            return self
-        value = vars(estimator)["loss"]
-        return _LossName(value, estimator._loss) if isinstance(value, str) else value
-
-    def __set__(self, estimator, value):
-        # One that was read from another estimator is a name like any other.
-        plain = str.__str__(value) if isinstance(value, _LossName) else value
-        vars(estimator)["loss"] = plain
 
 
 class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
@@ -171,7 +142,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
     True
     """
 
-    loss = _LossParameter()
+    loss = LossParameter()
 
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
