@@ -1,0 +1,391 @@
+"""The paper's experiments: problems, methods, what is kept, the tables and the command."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sknatgrad.__main__ import main
+from sknatgrad.experiments.paper import problem as problems
+from sknatgrad.experiments.paper import published, store
+from sknatgrad.experiments.paper.campaign import carry_out
+from sknatgrad.experiments.paper.command import Order, reproduce
+from sknatgrad.experiments.paper.costs import measure_costs
+from sknatgrad.experiments.paper.experiment import experiments
+from sknatgrad.experiments.paper.methods import methods_of_the_paper
+from sknatgrad.experiments.paper.ones import learn_ones_and_zeros
+from sknatgrad.experiments.paper.tables import loss_table, steps_together
+from sknatgrad.experiments.paper.training import recorded_steps
+from sknatgrad.network import Topology
+
+ACTIVATIONS = problems.ACTIVATIONS
+
+
+class Silent:
+    """Progress that counts only."""
+
+    def __init__(self, interrupt_after=np.inf):
+        self.done, self.reasons, self._limit = [], None, interrupt_after
+
+    def begin(self, missing, n_known, reasons):
+        self.n_missing, self.n_known, self.reasons = len(missing), n_known, reasons
+
+    def end(self, training, curve):
+        self.done.append(training.key)
+        if len(self.done) >= self._limit:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Three quick methods, two runs."""
+    names = ("euclidean", "qd_bp", "qd_mc_fisher")
+    return experiments(2)["autoencoder"].only(names).shortened(1 / 200)
+
+
+# ------------------------------------------------------------------------- the paper
+def test_published_numbers_are_complete():
+    """Table 1 has eleven rows, Table 2 all of them but the full natural gradient's."""
+    assert len(published.ITERATIONS) == 11
+    assert set(published.LOSSES) == set(published.ITERATIONS) - {"fisher"}
+    for low, high in published.ITERATIONS.values():
+        assert 0 < low <= high <= published.BUDGET
+    for row in published.LOSSES.values():
+        assert len(row) == len(ACTIVATIONS) and all(0 < sd < mean + 1 for mean, sd in row)
+    assert published.implied_cost("qd_bp") == pytest.approx(1.342, abs=1e-3)
+    assert published.implied_cost("kron_bp") is None
+
+
+def test_all_methods_of_the_paper_are_there():
+    methods = {method.name: method for method in methods_of_the_paper()}
+    assert set(published.ITERATIONS) <= set(methods)
+    for name in published.LOSSES:
+        low, high = published.ITERATIONS[name]
+        assert low <= methods[name].n_steps <= high
+    assert {"qd_op", "kron_bp", "kron_fisher"} <= set(methods)
+    assert {method.damping for method in methods.values()} == {1e-4}
+
+
+# -------------------------------------------------------------------------- problems
+def test_autoencoder_is_that_of_the_paper():
+    problem = problems.draw_autoencoder(0)
+    topology = problem.network.topology
+    assert topology.layer_sizes == (100, 30, 10, 30, 100)
+    assert problem.inputs.shape == (16, 100) and set(np.unique(problem.inputs)) == {0.0, 1.0}
+    np.testing.assert_array_equal(problem.inputs.T, problem.target)
+    # 5 links for each unit that draws, 170 biases; some links are parallel.
+    assert topology.n_parameters == 5 * (100 + 30 + 30 + 100) + 170 == 1470
+    assert topology.has_parallel_links
+    fan_in = np.bincount(topology.owner) - 1
+    assert (fan_in[40:] == 5).all()
+    np.testing.assert_array_equal(problem.theta[topology.bias], 0.0)
+
+
+@pytest.mark.parametrize("links", problems.LINKS)
+def test_ways_of_drawing_links(links):
+    topology = problems.draw_autoencoder(0, links).network.topology
+    assert topology.has_parallel_links == (links == "parallel")
+    assert (topology.n_parameters == 1470) == (links != "merged")
+
+
+def test_initial_weights_have_the_deviation_of_the_paper():
+    scaled = []
+    for seed in range(40):
+        problem = problems.draw_autoencoder(seed)
+        topology = problem.network.topology
+        fan_in = np.bincount(topology.owner) - 1
+        scaled.append((problem.theta * np.sqrt(fan_in[topology.owner]))[topology.is_weight])
+    scaled = np.concatenate(scaled)
+    assert abs(scaled.mean()) < 0.02 and abs(scaled.std() - 1) < 0.02
+
+
+def test_logistic_start_follows_the_equations_of_the_paper():
+    """w = 4 w', w_0 = 2 w_0' - 2 sum w', written out unit by unit."""
+    problem = problems.draw_autoencoder(3)
+    topology = problem.network.topology
+    theta = problem.implement("logistic")[2]
+    for unit in range(topology.n_units):
+        row = topology.row(unit)
+        bias, *weights = problem.theta[row]
+        expected = [2 * bias - 2 * sum(weights), *(4 * w for w in weights)]
+        np.testing.assert_allclose(theta[row], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("draw", [problems.draw_autoencoder, problems.draw_digits])
+def test_both_implementations_start_as_one_function(draw):
+    problem = draw(1)
+    losses = []
+    for activation in ACTIVATIONS:
+        model, data, theta = problem.implement(activation)
+        lin = model.network.linearize(theta, data.X)
+        losses.append(model.output.loss(lin.output_preactivations, data.target).mean())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12) and losses[0] > 1
+
+
+# -------------------------------------------------------------------- parallel links
+def test_parallel_links_are_kept_with_a_weight_each():
+    topology = Topology.random_links([3, 2], 6, replace=True, merge=False, random_state=0)
+    assert topology.n_parameters == 14 and topology.has_parallel_links
+    merged = Topology.random_links([3, 2], 6, replace=True, random_state=0)
+    assert not merged.has_parallel_links
+    assert set(zip(topology.source, topology.owner, strict=True)) == set(
+        zip(merged.source, merged.owner, strict=True)
+    )
+
+
+def test_parallel_links_compute_what_their_sums_do_and_square_apart():
+    """Loops over single links, forward, backward and with squares."""
+    problem = problems.draw_autoencoder(5)
+    topology = problem.network.topology
+    rng = np.random.RandomState(0)
+    theta = rng.standard_normal(topology.n_parameters)
+    X = 2 * problem.inputs[:3] - 1
+    lin = problem.network.linearize(theta, X)
+    n_inputs, n_units = topology.n_inputs, topology.n_units
+    links = [(p, topology.source[p], topology.owner[p]) for p in np.flatnonzero(topology.is_weight)]
+    a = np.vstack([X.T, np.zeros((n_units, 3))])
+    for unit in range(n_units):
+        v = np.full(3, theta[topology.bias[unit]])
+        for p, source, owner in links:
+            if owner == unit:
+                v += theta[p] * a[source]
+        a[n_inputs + unit] = np.tanh(v)
+    np.testing.assert_allclose(lin.a, a[n_inputs:], atol=1e-12)
+    r = 1 - a[n_inputs:] ** 2
+    seed = rng.standard_normal((topology.n_outputs, 3))
+    for pull, power in ((lin.pull, 1), (lin.pull_squared, 2)):
+        values = np.zeros((n_units, 3))
+        values[topology.outputs] = seed
+        for p, source, owner in reversed(links):
+            if source >= n_inputs:
+                values[source - n_inputs] += (
+                    theta[p] ** power * values[owner] * r[source - n_inputs] ** power
+                )
+        np.testing.assert_allclose(pull(seed), values, atol=1e-10)
+    means = lin.edge_mean(values)
+    for p, source, owner in links[::50]:
+        assert means[p] == pytest.approx((a[source] * values[owner]).mean(), abs=1e-12)
+
+
+def test_parallel_links_do_not_fit_into_matrices():
+    from sknatgrad.network import parameters
+
+    topology = problems.draw_autoencoder(0).network.topology
+    theta = np.arange(float(topology.n_parameters))
+    coefs, intercepts = parameters.split(topology, theta)
+    with pytest.raises(ValueError, match="parallel links"):
+        parameters.join(topology, coefs, intercepts)
+
+
+# ------------------------------------------------------------------------ the results
+def test_interrupted_trainings_resume(small, tmp_path):
+    trainings = small.trainings(0)
+    keeper = store.Store(tmp_path)
+    whole = carry_out(trainings, store.Store(tmp_path / "other"), 1, Silent())
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(trainings, keeper, 1, Silent(interrupt_after=5))
+    progress = Silent()
+    results = carry_out(trainings, keeper, 1, progress)
+    assert progress.n_known == 5 and progress.n_missing == len(trainings) - 5
+    for method in small.methods:
+        for activation in ACTIVATIONS:
+            np.testing.assert_array_equal(
+                results.curves(small.name, method.name, activation)[1],
+                whole.curves(small.name, method.name, activation)[1],
+            )
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_more_runs_keep_the_ones_there_are(small):
+    few, more = small.trainings(0), replace(small, n_runs=5).trainings(0)
+    settings = {training.key: training.settings for training in more}
+    assert all(settings[training.key] == training.settings for training in few)
+    assert small.trainings(1)[0].settings != few[0].settings
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace('"bits": [', '"bits": [1.0, '),
+        lambda text: "[]",
+        lambda text: '{"format": "another"}',
+        lambda text: text.replace('"rejected"', '"accepted"'),
+    ],
+)
+def test_damaged_results_are_made_anew(small, tmp_path, damage):
+    training = small.trainings(0)[0]
+    keeper = store.Store(tmp_path)
+    carry_out([training], keeper, 1, Silent())
+    path = keeper.path(training)
+    text = path.read_text()
+    path.write_text(damage(text))
+    progress = Silent()
+    carry_out([training], keeper, 1, progress)
+    assert progress.n_missing == 1 and sum(progress.reasons.values()) == 1
+    assert json.loads(path.read_text())["curve"]["bits"] == json.loads(text)["curve"]["bits"]
+
+
+def test_other_settings_are_another_result(small, tmp_path):
+    keeper = store.Store(tmp_path)
+    training = small.trainings(0)[0]
+    carry_out([training], keeper, 1, Silent())
+    assert keeper.read(training)[1] == ""
+    for other in (
+        replace(training, problem_seed=1),
+        replace(training, method=replace(training.method, damping=1e-3)),
+        replace(training, method=replace(training.method, n_steps=7)),
+    ):
+        assert keeper.read(other) == (None, "other settings")
+    assert keeper.read(small.trainings(0)[1]) == (None, "")
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path):
+    with pytest.raises(TypeError):
+        store.write_whole(tmp_path / "a.json", None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recorded_steps():
+    for n_steps in (1, 5, 10, 200, 10_000):
+        steps = recorded_steps(n_steps)
+        assert steps == sorted(set(steps)) and steps[-1] == n_steps and min(10, n_steps) in steps
+        assert len(steps) <= 121
+
+
+# ------------------------------------------------------------------------- what holds
+def test_order_of_the_methods_in_the_quick_form(tmp_path):
+    """What the paper says of its methods shows after a twentieth of the steps already."""
+    names = ("euclidean", "diag_bp", "qd_bp", "bp", "qd_mc_fisher")
+    experiment = experiments(2)["autoencoder"].only(names).shortened()
+    results = carry_out(experiment.trainings(0), store.Store(tmp_path), 1, Silent())
+    bits = {
+        (name, activation): results.losses("autoencoder", name, activation).mean()
+        for name in names
+        for activation in ACTIVATIONS
+    }
+    # Not invariant: tanh is much better.
+    assert bits["euclidean", "logistic"] > bits["euclidean", "tanh"] + 20
+    assert bits["diag_bp", "logistic"] > bits["diag_bp", "tanh"] + 20
+    # Invariant: both alike.
+    assert abs(bits["qd_bp", "logistic"] - bits["qd_bp", "tanh"]) < 3
+    assert abs(bits["bp", "logistic"] - bits["bp", "tanh"]) < 3
+    for activation in ACTIVATIONS:
+        ordered = [bits[n, activation] for n in ("bp", "qd_bp", "diag_bp", "euclidean")]
+        assert ordered == sorted(ordered)
+        assert bits["qd_bp", activation] + 5 < bits["qd_mc_fisher", activation]
+
+
+def test_relative_damping_keeps_both_implementations_together():
+    experiment = experiments(1)["one_start"].shortened(1 / 20)
+    apart = {}
+    for method in experiment.methods:
+        curves = [t.train() for t in experiment.trainings(0) if t.method is method]
+        apart[method.name] = np.abs(np.subtract(curves[0].bits, curves[1].bits))
+    for metric in ("bp", "qd_bp"):
+        assert apart[f"{metric}_relative"].max() < 1e-8
+        assert apart[f"{metric}_absolute"].max() > 0.01
+
+
+def test_ones_are_learnt_faster_than_zeros_by_the_plain_gradient_only():
+    plain, invariant = learn_ones_and_zeros(2, 0).values()
+    assert (plain[0] < 0.7 * plain[1])[:, 20:].all()
+    np.testing.assert_allclose(invariant[0], invariant[1], rtol=1e-10)
+    assert (invariant[0][:, -1] < invariant[0][:, 0] / 2).all()
+
+
+def test_steps_together():
+    steps = np.array([1, 2, 5, 9])
+    assert steps_together(steps, np.array([0, 0, 1e-3, 0])) == 2
+    assert steps_together(steps, np.array([0, 0, 0, np.nan])) == 5
+    assert steps_together(steps, np.zeros(4)) == 9
+    assert steps_together(steps, np.ones(4)) == 0
+
+
+def test_costs_are_those_of_steps():
+    """A full natural gradient costs hundreds of plain ones."""
+    experiment = experiments(1)["autoencoder"].only(("euclidean", "qd_bp", "fisher"))
+    costs = measure_costs(experiment, 1)
+    assert costs.relative("euclidean") == 1
+    assert 1 < costs.relative("qd_bp") < 10 < 50 < costs.relative("fisher")
+
+
+def test_loss_table_says_how_far_it_is_from_the_paper(small, tmp_path):
+    results = carry_out(small.trainings(0), store.Store(tmp_path), 1, Silent())
+    row = loss_table(small, results).rows[0]
+    mean, deviation = map(float, row[2].split(" ± "))
+    losses = results.losses("autoencoder", "euclidean", "logistic")
+    assert mean == pytest.approx(losses.mean(), abs=0.006)
+    assert deviation == pytest.approx(losses.std(ddof=1), abs=0.006)
+    assert row[3] == "35.9 ± 2.1"
+    assert float(row[4]) == pytest.approx((losses.mean() - 35.9) / 2.1, abs=0.06)
+
+
+# ------------------------------------------------------------------------ the command
+@pytest.fixture
+def quickest(monkeypatch):
+    """The command on three experiments with next to no steps."""
+    from sknatgrad.experiments.paper import command
+
+    def few(n_runs, links):
+        made = experiments(n_runs, links)
+        return {name: experiment.shortened(1 / 10_000) for name, experiment in made.items()}
+
+    monkeypatch.setattr(command, "experiments", few)
+    monkeypatch.setattr(command, "_ROUNDS", 1)
+    return command
+
+
+@pytest.mark.slow
+def test_quick_form_prints_the_order_of_methods(tmp_path):
+    results = reproduce(Order(2, 1, tmp_path, quick=True))
+    for activation in ACTIVATIONS:
+        means = [
+            results.losses("autoencoder", name, activation).mean()
+            for name in ("bp", "qd_bp", "diag_bp", "euclidean")
+        ]
+        assert means == sorted(means)
+    pngs = list((tmp_path / "figures").glob("*.png"))
+    assert len(pngs) == 8 and all(path.stat().st_size < 80_000 for path in pngs)
+
+
+@pytest.mark.slow
+def test_command_on_few_steps(tmp_path, capsys, quickest):
+    pytest.importorskip("matplotlib")
+    arguments = ["paper", "--runs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    assert main(arguments) == 0
+    second = capsys.readouterr().out
+    assert "0 trainings to do" in second
+    start = first.index("Table 1")
+    assert first[start:] == second[second.index("Table 1") :]
+    text = (tmp_path / "tables.md").read_text()
+    for words in ("Table 1", "Table 2", "35.9 ± 2.1", "Natural gradient"):
+        assert words in text
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".svg"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--runs", "0"], "must be at least 1"),
+        (["--jobs", "-1"], "must be at least 1"),
+        (["--runs", "many"], "not a whole number"),
+        (["--links", "some"], "invalid choice"),
+        (["--rounds"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_arguments_exit_with_2(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["paper", *arguments])
+    assert stopped.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_folder_that_is_a_file_is_refused(tmp_path, capsys):
+    file = tmp_path / "file"
+    file.touch()
+    assert main(["paper", "--quick", "--out", str(file)]) == 2
+    assert "--out" in capsys.readouterr().err
