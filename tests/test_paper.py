@@ -1,5 +1,6 @@
 """The paper's experiments: problems, methods, what is kept, the tables and the command."""
 
+import io
 import json
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from sknatgrad.experiments.paper.methods import methods_of_the_paper
 from sknatgrad.experiments.paper.ones import learn_ones_and_zeros
 from sknatgrad.experiments.paper.tables import loss_table, steps_together
 from sknatgrad.experiments.paper.training import recorded_steps
+from sknatgrad.experiments.progress import ProgressBar
 from sknatgrad.network import Topology
 
 ACTIVATIONS = problems.ACTIVATIONS
@@ -389,3 +391,28 @@ def test_folder_that_is_a_file_is_refused(tmp_path, capsys):
     file.touch()
     assert main(["paper", "--quick", "--out", str(file)]) == 2
     assert "--out" in capsys.readouterr().err
+
+
+# ----------------------------------------------------------------------- the progress
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def advanced(stream, total):
+    clock = iter(range(100))
+    bar = ProgressBar(total, stream, lambda: next(clock))
+    for piece in range(total):
+        bar.advance(f"piece {piece}")
+    return stream.getvalue()
+
+
+def test_progress_is_one_line_on_a_terminal():
+    text = advanced(Terminal(), 4)
+    assert text.count("\n") == 1 and text.endswith("\n") and text.count("\r") == 4
+    assert "[############............] 2/4, 0:02 gone, 0:02 to go  piece 1" in text
+
+
+def test_progress_is_twenty_lines_elsewhere():
+    assert advanced(io.StringIO(), 60).count("\n") == 20
+    assert advanced(io.StringIO(), 3).split("\n")[-2] == "3/3, 0:03 gone, 0:00 to go  piece 2"

@@ -50,47 +50,41 @@ class ProgressLines:
 class ProgressBar:
     """How many of many pieces of work are done, and how long the rest will take.
 
-    One line, rewritten, on a terminal; else a line whenever another group of pieces is
-    done.
+    One line, rewritten, on a terminal; else twenty lines all in all.
 
     Parameters
     ----------
-    groups : dict of str to int
-        Number of pieces by group.
+    total : int
+        Pieces.
     stream : file, optional
         Standard output by default.
     clock : callable, optional
         Seconds.
     """
 
-    _WIDTH = 24
+    _WIDTH, _LINES = 24, 20
 
-    def __init__(self, groups, stream=None, clock=time.monotonic):
+    def __init__(self, total, stream=None, clock=time.monotonic):
         self.stream = sys.stdout if stream is None else stream
-        self._left, self._total = dict(groups), sum(groups.values())
+        self.total, self.done = total, 0
         self._clock, self._start, self._longest = clock, clock(), 0
 
-    @property
-    def done(self):
-        """Pieces done."""
-        return self._total - sum(self._left.values())
-
-    def advance(self, group, said=""):
-        """Count a piece of a group; `said` is told where there is room for it."""
-        self._left[group] -= 1
+    def advance(self, said):
+        """Count a piece and say what it was."""
+        before, self.done = self.done, self.done + 1
+        line = f"{self._state()}  {said}"
         if self.stream.isatty():
-            full = self._WIDTH * self.done // self._total
-            bar = "#" * full + "." * (self._WIDTH - full)
-            line = f"[{bar}] {self._state()}  {said}"
-            self._write(f"\r{line:<{self._longest}}" + "\n" * (self.done == self._total))
-            self._longest = len(line)
-        elif not self._left[group]:
-            self._write(f"[{self._state()}] {group}: done\n")
+            full = self._WIDTH * self.done // self.total
+            line = f"[{'#' * full}{'.' * (self._WIDTH - full)}] {line}"
+            self._write(f"\r{line:<{self._longest}}" + "\n" * (self.done == self.total))
+            self._longest = max(self._longest, len(line))
+        elif self._LINES * before // self.total < self._LINES * self.done // self.total:
+            self._write(f"{line}\n")
 
     def _state(self):
         spent = self._clock() - self._start
-        rest = spent / self.done * (self._total - self.done)
-        return f"{self.done}/{self._total}, {clock_time(spent)} gone, {clock_time(rest)} to go"
+        rest = spent / self.done * (self.total - self.done)
+        return f"{self.done}/{self.total}, {clock_time(spent)} gone, {clock_time(rest)} to go"
 
     def _write(self, text):
         self.stream.write(text)

@@ -1,6 +1,5 @@
 """The command ``python -m sknatgrad paper``, once its arguments are read."""
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,15 +123,11 @@ class _Progress:
             found = f"{n_known} of {len(self._trainings)} results are there"
             again = [f"{count} have {reason}" for reason, count in reasons.items() if reason]
             print("; ".join([found, *again]) + f": {n_missing} trainings to do.", flush=True)
-        if missing:
-            self._bar = ProgressBar(Counter(map(_group, missing)))
+        self._bar = ProgressBar(n_missing)
 
     def end(self, training, curve):
         """After each training."""
         self._bar.advance(
-            _group(training), f"{training.method.name}, {training.activation}: {curve.bits[-1]:.2f}"
+            f"{training.experiment.name}, run {training.run + 1}: {training.method.name}, "
+            f"{training.activation}, {curve.bits[-1]:.2f} bits"
         )
-
-
-def _group(training):
-    return f"{training.experiment.name}, {training.method.title}"
