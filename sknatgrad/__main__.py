@@ -12,7 +12,7 @@ from . import __version__
 from .experiments.arguments import character, metric_names, share, whole_number
 from .experiments.csv_table import TableError, read_table
 from .experiments.dataset import TASKS, make_dataset
-from .experiments.paper import LINKS, N_RUNS, QUICK_RUNS, Order, reproduce
+from .experiments.paper import N_RUNS, QUICK_RUNS, Order, reproduce
 from .experiments.progress import ProgressLines
 from .experiments.race import run_race, standard_competitors
 from .experiments.report import format_short_table, format_table, save_figure
@@ -203,12 +203,6 @@ def add_paper(commands):
     )
     parser.add_argument("--quick", action="store_true", help="a twentieth of the steps")
     parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), default=0, metavar="N")
-    parser.add_argument(
-        "--links",
-        choices=LINKS,
-        default="parallel",
-        help="random links: with replacement, repeated ones kept (default) or merged; or without",
-    )
     parser.add_argument("--no-plot", action="store_true", help="print the tables only")
     parser.set_defaults(run=reproduce_paper)
 

@@ -331,8 +331,8 @@ def quickest(monkeypatch):
     """The command on three experiments with next to no steps."""
     from sknatgrad.experiments.paper import command
 
-    def few(n_runs, links):
-        made = experiments(n_runs, links)
+    def few(n_runs):
+        made = experiments(n_runs)
         return {name: experiment.shortened(1 / 10_000) for name, experiment in made.items()}
 
     monkeypatch.setattr(command, "experiments", few)
@@ -376,7 +376,7 @@ def test_command_on_few_steps(tmp_path, capsys, quickest):
         (["--runs", "0"], "must be at least 1"),
         (["--jobs", "-1"], "must be at least 1"),
         (["--runs", "many"], "not a whole number"),
-        (["--links", "some"], "invalid choice"),
+        (["--seed", "-1"], "must be at least 0"),
         (["--rounds"], "unrecognized arguments"),
     ],
 )

@@ -7,7 +7,6 @@ and `figures` show what came of it, `command` ties them together.
 """
 
 from .command import QUICK_RUNS, Order, reproduce
-from .problem import LINKS
 from .published import N_RUNS
 
-__all__ = ["LINKS", "N_RUNS", "QUICK_RUNS", "Order", "reproduce"]
+__all__ = ["N_RUNS", "QUICK_RUNS", "Order", "reproduce"]

@@ -28,7 +28,6 @@ class Order:
     quick : bool
         Few runs, a twentieth of the steps.
     seed : int
-    links : str
     draw : bool
         Make figures.
     """
@@ -38,7 +37,6 @@ class Order:
     folder: Path
     quick: bool = False
     seed: int = 0
-    links: str = "parallel"
     draw: bool = True
 
     @classmethod
@@ -50,7 +48,6 @@ class Order:
             arguments.out,
             arguments.quick,
             arguments.seed,
-            arguments.links,
             draw=not arguments.no_plot,
         )
 
@@ -71,7 +68,7 @@ def reproduce(order):
     OSError
         If the folder can't be written to.
     """
-    chosen = experiments(order.n_runs, order.links)
+    chosen = experiments(order.n_runs)
     if order.quick:
         chosen = {name: experiment.shortened() for name, experiment in chosen.items()}
     order.folder.mkdir(parents=True, exist_ok=True)
@@ -95,10 +92,7 @@ def reproduce(order):
 
 def _preface(order):
     length = "; a twentieth of the steps" if order.quick else ""
-    return (
-        f"The paper's experiments: {order.n_runs} runs, seed {order.seed}, {order.links} links"
-        f"{length}."
-    )
+    return f"The paper's experiments: {order.n_runs} runs, seed {order.seed}{length}."
 
 
 def _draw(made, folder):

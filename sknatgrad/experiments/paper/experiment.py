@@ -13,6 +13,7 @@ from .methods import (
     methods_from_one_start,
     methods_of_the_paper,
     methods_on_digits,
+    methods_that_tell_links_apart,
     monte_carlo_hypotheses,
 )
 from .problem import ACTIVATIONS, draw_autoencoder, draw_digits
@@ -105,18 +106,32 @@ class Training:
         return train_method(problem, self.method, self.activation, self.draw_seed)
 
 
-def experiments(n_runs, links="parallel"):
-    """The paper's experiment, what its Monte-Carlo rows may be, equal starts, and digits.
+def experiments(n_runs):
+    """All experiments, by name.
+
+    The paper's; what its links and its Monte-Carlo rows may have been; both
+    implementations from one start under two kinds of damping; digits.
+
+    Parameters
+    ----------
+    n_runs : int
+        Of the paper's experiment; the others have fewer.
 
     Returns
     -------
     dict of str to Experiment
     """
-    draw = partial(draw_autoencoder, links=links)
+    some, few = min(n_runs, 10), min(n_runs, 5)
     made = (
-        Experiment("autoencoder", draw, methods_of_the_paper(), n_runs, links),
-        Experiment("monte_carlo", draw, monte_carlo_hypotheses(), min(n_runs, 10), links),
-        Experiment("one_start", draw, methods_from_one_start(1000), min(n_runs, 5), links),
-        Experiment("digits", draw_digits, methods_on_digits(500, 1500), min(n_runs, 5)),
+        _on_strings("autoencoder", methods_of_the_paper(), n_runs),
+        _on_strings("merged_links", methods_that_tell_links_apart(), some, "merged"),
+        _on_strings("distinct_links", methods_that_tell_links_apart(), some, "distinct"),
+        _on_strings("monte_carlo", monte_carlo_hypotheses(), some),
+        _on_strings("one_start", methods_from_one_start(1000), few),
+        Experiment("digits", draw_digits, methods_on_digits(500, 1500), few),
     )
     return {experiment.name: experiment for experiment in made}
+
+
+def _on_strings(name, methods, n_runs, links="parallel"):
+    return Experiment(name, partial(draw_autoencoder, links=links), methods, n_runs, links)

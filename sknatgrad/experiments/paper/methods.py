@@ -112,6 +112,15 @@ def methods_on_digits(n_steps, n_cheap_steps):
     return (*plain, *invariant, *ours)
 
 
+def methods_that_tell_links_apart():
+    """Methods that are cheap and that the way of drawing links matters to."""
+    return tuple(
+        method
+        for method in methods_of_the_paper()
+        if method.name in ("euclidean", "diag_bp", "qd_fisher", "qd_bp")
+    )
+
+
 def monte_carlo_hypotheses():
     """What may stand behind the paper's Monte-Carlo rows, see doc/paper.md.
 

@@ -3,7 +3,14 @@
 from ..table import markdown_table, text_table
 from . import figures
 from .store import write_whole
-from .tables import MONTE_CARLO, cost_table, digits_table, loss_table, one_start_table
+from .tables import (
+    MONTE_CARLO,
+    cost_table,
+    digits_table,
+    links_table,
+    loss_table,
+    one_start_table,
+)
 
 _RESOLUTION = 75
 TABLES_FILE = "tables.md"
@@ -27,6 +34,7 @@ def make_tables(experiments, results, costs):
     return [
         cost_table(autoencoder, costs["autoencoder"]),
         loss_table(autoencoder, results),
+        links_table(experiments, results),
         loss_table(experiments["monte_carlo"], results, MONTE_CARLO),
         one_start_table(experiments["one_start"], results),
         digits_table(digits, results, costs["digits"]),

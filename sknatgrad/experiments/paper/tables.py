@@ -112,6 +112,26 @@ def plus_minus(mean, deviation, digits):
     return text if np.isnan(deviation) else f"{text} ± {number(deviation, digits)}"
 
 
+def links_table(experiments, results):
+    """What the way of drawing links does to Table 2."""
+    names = {"parallel": "autoencoder", "merged": "merged_links", "distinct": "distinct_links"}
+    rows = []
+    for method in experiments["merged_links"].methods:
+        for activation, (mean, deviation) in zip(ACTIVATIONS, LOSSES[method.name], strict=True):
+            losses = [results.losses(name, method.name, activation) for name in names.values()]
+            ours = [plus_minus(*mean_and_deviation(runs), 2) for runs in losses]
+            title = f"{method.title}, {activation}"
+            rows.append([title, plus_minus(mean, deviation, 1), *ours])
+    n_runs = ", ".join(str(experiments[name].n_runs) for name in names.values())
+    return Table(
+        "How links are drawn: loss in bits",
+        ["method", "the paper's", *names],
+        rows,
+        "Links drawn with replacement, repeated ones kept as parallel links, or merged; or drawn "
+        f"without replacement. Runs: {n_runs}.",
+    )
+
+
 # ------------------------------------------------------------------ beyond the paper
 def digits_table(experiment, results, costs):
     """Loss on digits after equal iterations and after equal time."""
