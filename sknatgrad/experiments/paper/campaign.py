@@ -29,7 +29,7 @@ def carry_out(trainings, store, n_jobs, progress):
         curve, reason = store.read(training)
         if curve is None:
             missing.append(training)
-            reasons[reason] += bool(reason)
+            reasons.update([reason] if reason else [])
         else:
             curves[training.key] = curve
     progress.begin(missing, len(curves), reasons)

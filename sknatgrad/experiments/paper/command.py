@@ -113,10 +113,9 @@ class _Progress:
     def begin(self, missing, n_known, reasons):
         """Before the first training."""
         n_missing = len(missing)
-        if n_known or reasons:
-            found = f"{n_known} of {len(self._trainings)} results are there"
-            again = [f"{count} have {reason}" for reason, count in reasons.items() if reason]
-            print("; ".join([found, *again]) + f": {n_missing} trainings to do.", flush=True)
+        found = [f"{n_known} of {len(self._trainings)} results are there"]
+        found += [f"{count} left out ({reason})" for reason, count in reasons.items()]
+        print(f"{', '.join(found)}: {n_missing} trainings to do.", flush=True)
         self._bar = ProgressBar(n_missing)
 
     def end(self, training, curve):

@@ -51,7 +51,7 @@ def measure_costs(experiment, rounds, activation="tanh"):
     -------
     Costs
     """
-    first = experiment.only([m.name for m in experiment.methods]).trainings(0)[0]
+    first = experiment.trainings(0)[0]
     setting = experiment.draw(first.problem_seed).implement(activation)
     timers = {method.name: _Timer(setting, method) for method in experiment.methods}
     for _ in range(rounds):
@@ -89,7 +89,8 @@ class _Timer:
 
 def known_costs(experiment, rounds, path):
     """Costs from a file, or measured and kept there."""
-    key = {"version": __version__, "methods": [m.name for m in experiment.methods]}
+    names = [method.name for method in experiment.methods]
+    key = {"version": __version__, "rounds": rounds, "methods": names}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] == _FORMAT and content["key"] == key:

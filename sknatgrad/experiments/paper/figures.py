@@ -10,7 +10,6 @@ from ...plotting.comparison import draw_band
 from ...plotting.curves import needs_matplotlib
 from .methods import BEYOND, INVARIANT, TITLES
 from .problem import ACTIVATIONS
-from .published import implied_cost
 from .tables import SAME, differences
 
 SMALLEST_SHOWN = 0.01  # bits
@@ -181,8 +180,3 @@ def staying_together(experiment, results):
     ax.set_ylabel("difference of the losses, logistic and tanh (bits)")
     ax.legend(frameon=False, loc="upper left")
     return figure
-
-
-def equal_time_unit(name):
-    """What a step is worth in steps of backpropagation, by the paper's Table 1."""
-    return implied_cost(name)

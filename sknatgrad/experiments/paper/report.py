@@ -2,6 +2,7 @@
 
 from ..table import markdown_table, text_table
 from . import figures
+from .published import implied_cost
 from .store import write_whole
 from .tables import (
     MONTE_CARLO,
@@ -68,7 +69,7 @@ def make_figures(experiments, results, costs, ones):
         Made by `learn_ones_and_zeros`.
     """
     autoencoder, digits = experiments["autoencoder"], experiments["digits"]
-    over_time = figures.Curves(autoencoder, results, figures.equal_time_unit, figures.EQUAL_TIME)
+    over_time = figures.Curves(autoencoder, results, implied_cost, figures.EQUAL_TIME)
     yield "ones_and_zeros", figures.ones_and_zeros(ones)
     yield "comparison", figures.comparison(over_time)
     yield "diagonal", figures.diagonal(over_time)

@@ -1,6 +1,7 @@
 """Training by the paper's rules, step by step."""
 
 import time
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from ...training import History, Stopping
 from ...training.session import begin, run
 from ...training.settings import Settings
+from ..race import INTERRUPTED
 from .methods import FIRST_RATE
 
 _RECORDED = 120
@@ -83,7 +85,9 @@ def train(setting, settings, seed=0):
 
 def advance(model, settings, data, state):
     """Go on from a state for as many steps as the settings say."""
-    trainer, error = run(model, settings, data, state)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=INTERRUPTED)  # said by what is raised
+        trainer, error = run(model, settings, data, state)
     if trainer.interrupted:
         raise KeyboardInterrupt
     if error is not None:
