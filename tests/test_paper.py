@@ -19,7 +19,6 @@ from sknatgrad.experiments.paper.ones import learn_ones_and_zeros
 from sknatgrad.experiments.paper.tables import loss_table, steps_together
 from sknatgrad.experiments.paper.training import recorded_steps
 from sknatgrad.experiments.progress import ProgressBar
-from sknatgrad.network import Topology
 
 ACTIVATIONS = problems.ACTIVATIONS
 
@@ -123,61 +122,6 @@ def test_both_implementations_start_as_one_function(draw):
         lin = model.network.linearize(theta, data.X)
         losses.append(model.output.loss(lin.output_preactivations, data.target).mean())
     assert losses[0] == pytest.approx(losses[1], rel=1e-12) and losses[0] > 1
-
-
-# -------------------------------------------------------------------- parallel links
-def test_parallel_links_are_kept_with_a_weight_each():
-    topology = Topology.random_links([3, 2], 6, replace=True, merge=False, random_state=0)
-    assert topology.n_parameters == 14 and topology.has_parallel_links
-    merged = Topology.random_links([3, 2], 6, replace=True, random_state=0)
-    assert not merged.has_parallel_links
-    assert set(zip(topology.source, topology.owner, strict=True)) == set(
-        zip(merged.source, merged.owner, strict=True)
-    )
-
-
-def test_parallel_links_compute_what_their_sums_do_and_square_apart():
-    """Loops over single links, forward, backward and with squares."""
-    problem = problems.draw_autoencoder(5)
-    topology = problem.network.topology
-    rng = np.random.RandomState(0)
-    theta = rng.standard_normal(topology.n_parameters)
-    X = 2 * problem.inputs[:3] - 1
-    lin = problem.network.linearize(theta, X)
-    n_inputs, n_units = topology.n_inputs, topology.n_units
-    links = [(p, topology.source[p], topology.owner[p]) for p in np.flatnonzero(topology.is_weight)]
-    a = np.vstack([X.T, np.zeros((n_units, 3))])
-    for unit in range(n_units):
-        v = np.full(3, theta[topology.bias[unit]])
-        for p, source, owner in links:
-            if owner == unit:
-                v += theta[p] * a[source]
-        a[n_inputs + unit] = np.tanh(v)
-    np.testing.assert_allclose(lin.a, a[n_inputs:], atol=1e-12)
-    r = 1 - a[n_inputs:] ** 2
-    seed = rng.standard_normal((topology.n_outputs, 3))
-    for pull, power in ((lin.pull, 1), (lin.pull_squared, 2)):
-        values = np.zeros((n_units, 3))
-        values[topology.outputs] = seed
-        for p, source, owner in reversed(links):
-            if source >= n_inputs:
-                values[source - n_inputs] += (
-                    theta[p] ** power * values[owner] * r[source - n_inputs] ** power
-                )
-        np.testing.assert_allclose(pull(seed), values, atol=1e-10)
-    means = lin.edge_mean(values)
-    for p, source, owner in links[::50]:
-        assert means[p] == pytest.approx((a[source] * values[owner]).mean(), abs=1e-12)
-
-
-def test_parallel_links_do_not_fit_into_matrices():
-    from sknatgrad.network import parameters
-
-    topology = problems.draw_autoencoder(0).network.topology
-    theta = np.arange(float(topology.n_parameters))
-    coefs, intercepts = parameters.split(topology, theta)
-    with pytest.raises(ValueError, match="parallel links"):
-        parameters.join(topology, coefs, intercepts)
 
 
 # ------------------------------------------------------------------------ the results
@@ -327,47 +271,81 @@ def test_loss_table_says_how_far_it_is_from_the_paper(small, tmp_path):
 
 # ------------------------------------------------------------------------ the command
 @pytest.fixture
-def quickest(monkeypatch):
-    """The command on three experiments with next to no steps."""
+def shortest(monkeypatch):
+    """The command with next to no steps."""
     from sknatgrad.experiments.paper import command
 
-    def few(n_runs):
+    def shorten(n_runs):
         made = experiments(n_runs)
         return {name: experiment.shortened(1 / 10_000) for name, experiment in made.items()}
 
-    monkeypatch.setattr(command, "experiments", few)
     monkeypatch.setattr(command, "_ROUNDS", 1)
+    monkeypatch.setattr(command, "experiments", shorten)
     return command
 
 
+@pytest.fixture
+def cheapest(shortest, monkeypatch):
+    """And with quasi-diagonal methods and plain gradients only."""
+    everything = shortest.experiments
+
+    def choose(n_runs):
+        return {
+            name: experiment.only(
+                [m.name for m in experiment.methods if m.name.startswith(("qd_bp", "qd_mc", "eu"))]
+            )
+            for name, experiment in everything(n_runs).items()
+        }
+
+    monkeypatch.setattr(shortest, "experiments", choose)
+
+
+def test_command_prints_tables_and_goes_on_where_it_ended(tmp_path, capsys, cheapest):
+    arguments = ["paper", "--runs", "2", "--no-plot", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    next((tmp_path / "runs").rglob("*.json")).write_text("damaged")
+    assert main(arguments) == 0
+    second = capsys.readouterr().out
+    assert "1 left out (damaged): 1 trainings to do" in second
+    assert first[first.index("Table 1") :] == second[second.index("Table 1") :]
+    kept = (tmp_path / "tables.md").read_text()
+    for words in ("Table 1", "Table 2", "35.9 ± 2.1", "7,400 to 7,500", "parallel", "Digits"):
+        assert words in first and words in kept
+    assert not (tmp_path / "figures").exists()
+
+
 @pytest.mark.slow
-def test_quick_form_prints_the_order_of_methods(tmp_path):
-    results = reproduce(Order(2, 1, tmp_path, quick=True))
+def test_command_draws_all_figures(tmp_path, capsys, shortest):
+    pytest.importorskip("matplotlib")
+    assert main(["paper", "--runs", "1", "--out", str(tmp_path)]) == 0
+    assert str(tmp_path / "figures") in capsys.readouterr().out
+    files = sorted((tmp_path / "figures").iterdir())
+    assert len(files) == 16 and {path.suffix for path in files} == {".png", ".svg"}
+    assert all(path.stat().st_size < 80_000 for path in files if path.suffix == ".png")
+
+
+@pytest.mark.slow
+def test_quick_form(tmp_path):
+    results = reproduce(Order(2, 1, tmp_path, quick=True, draw=False))
     for activation in ACTIVATIONS:
         means = [
             results.losses("autoencoder", name, activation).mean()
             for name in ("bp", "qd_bp", "diag_bp", "euclidean")
         ]
         assert means == sorted(means)
-    pngs = list((tmp_path / "figures").glob("*.png"))
-    assert len(pngs) == 8 and all(path.stat().st_size < 80_000 for path in pngs)
 
 
-@pytest.mark.slow
-def test_command_on_few_steps(tmp_path, capsys, quickest):
-    pytest.importorskip("matplotlib")
-    arguments = ["paper", "--runs", "1", "--out", str(tmp_path)]
-    assert main(arguments) == 0
-    first = capsys.readouterr().out
-    assert main(arguments) == 0
-    second = capsys.readouterr().out
-    assert "0 trainings to do" in second
-    start = first.index("Table 1")
-    assert first[start:] == second[second.index("Table 1") :]
-    text = (tmp_path / "tables.md").read_text()
-    for words in ("Table 1", "Table 2", "35.9 ± 2.1", "Natural gradient"):
-        assert words in text
-    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".png", ".svg"}
+def test_without_matplotlib_there_are_tables_and_a_hint(tmp_path, capsys, monkeypatch, cheapest):
+    from sknatgrad.experiments.paper import command
+
+    def missing(made, folder):
+        raise ImportError("Plots need matplotlib")
+
+    monkeypatch.setattr(command, "write_figures", missing)
+    assert main(["paper", "--runs", "1", "--out", str(tmp_path)]) == 0
+    output = capsys.readouterr().out
+    assert "No figures. Plots need matplotlib" in output and "Table 2" in output
 
 
 @pytest.mark.parametrize(
