@@ -15,6 +15,8 @@ SAID = {
     "plot_autoencoder_digits": "Area under the ROC curve",
     "plot_digits_pipeline_grid": "accuracy on the test rows",
     "plot_invariance": "euclidean  X + 1000",
+    "plot_paper_autoencoder": "bp         tanh",
+    "plot_quasi_diagonal_vs_diagonal": "qd_bp    losses of the first ten steps",
     "plot_regression_penalty": "ridge regression",
     "plot_online_drift": "StandardScaler + SGDClassifier",
 }

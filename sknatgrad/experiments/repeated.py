@@ -12,10 +12,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from ..training.single_thread import single_thread
+from .parallel import parallel_results
 from .runs import OUTCOMES, RepeatedRuns
 from .unwrapping import final_estimator
 
@@ -101,7 +102,7 @@ def repeated_runs(
         delayed(_positioned)(position, task, estimators[task.name], plan)
         for position, task in enumerate(tasks)
     )
-    records = _collect(_parallel(n_jobs), calls, len(tasks), verbose)
+    records = _collect(n_jobs, calls, len(tasks), verbose)
     _warn_of_failures(records)
     return RepeatedRuns(records)
 
@@ -236,20 +237,13 @@ def _seeded(estimator, seed):
 
 
 # ---------------------------------------------------------------------------- all fits
-def _parallel(n_jobs):
-    try:
-        return Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    except ValueError:  # not all backends can: multiprocessing and ray give lists
-        return Parallel(n_jobs=n_jobs)
-
-
-def _collect(parallel, calls, n_calls, verbose):
+def _collect(n_jobs, calls, n_calls, verbose):
     """Records in the order of the calls, whatever order they end in."""
     records = [None] * n_calls
     with warnings.catch_warnings():
         # A fit that Ctrl-C ends early ends all of them.
         warnings.filterwarnings("error", message=_INTERRUPTED)
-        for n_done, (position, record) in enumerate(parallel(calls), 1):
+        for n_done, (position, record) in enumerate(parallel_results(n_jobs, calls), 1):
             records[position] = record
             if verbose:
                 print(f"[{n_done}/{n_calls}] {_progress(record)}", flush=True)

@@ -120,12 +120,9 @@ class MetricComparisonDisplay:
             ax = plt.subplots(layout="constrained")[1]
         self.ax_, self.figure_, self.lines_, self.bands_ = ax, ax.figure, [], []
         for (name, curves), style in zip(self.curves.items(), line_styles(), strict=False):
-            x, (lower, median, upper) = quartiles(*curves, against)
+            x, parts = quartiles(*curves, against)
             style = {**style, "markevery": [len(x) - 1], "label": name, **kwargs}
-            (line,) = ax.plot(x, median, **style)
-            band = ax.fill_between(
-                x, lower, upper, color=line.get_color(), alpha=alpha, linewidth=0
-            )
+            line, band = draw_band(ax, x, parts, alpha, **style)
             self.lines_.append(line)
             self.bands_.append(band)
         ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="training loss")
@@ -133,6 +130,30 @@ class MetricComparisonDisplay:
             axis.set_major_formatter("{x:g}")
         ax.legend(frameon=False)
         return self
+
+
+def draw_band(ax, x, quartiles, alpha=0.2, **style):
+    """A line through medians, in a band from the lower to the upper quartile.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    x : ndarray of shape (n_points,)
+    quartiles : ndarray of shape (3, n_points)
+    alpha : float, default=0.2
+        Opacity of the band.
+    **style : dict
+        Passed on to matplotlib's ``plot``.
+
+    Returns
+    -------
+    line : matplotlib Line2D
+    band : matplotlib collection
+    """
+    lower, median, upper = quartiles
+    (line,) = ax.plot(x, median, **style)
+    colour = line.get_color()
+    return line, ax.fill_between(x, lower, upper, color=colour, alpha=alpha, linewidth=0)
 
 
 def quartiles(losses, times, against):
