@@ -87,11 +87,11 @@ def advance(model, settings, data, state):
     """Go on from a state for as many steps as the settings say."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=INTERRUPTED)  # said by what is raised
-        trainer, error = run(model, settings, data, state)
-    if trainer.interrupted:
+        outcome = run(model, settings, data, state)
+    if outcome.interrupted:
         raise KeyboardInterrupt
-    if error is not None:
-        raise error
+    if outcome.error is not None:
+        raise outcome.error
 
 
 def train_method(problem, method, activation, seed):
