@@ -227,6 +227,25 @@ def test_rejected_step_changes_nothing(rule):
     assert loss == objective.evaluate(before).loss
 
 
+def test_random_metric_is_drawn_anew_after_a_rejected_step():
+    objective, parameters = objective_of()
+    passes = batch_pass(objective, parameters, STEP_RULES["adaptive"](1e6), "qd_mc_fisher")
+    moduli, differentiate = [], objective.differentiate
+
+    def watched(*args):
+        gradient, statistics = differentiate(*args)
+        moduli.append(statistics[0][0])
+        return gradient, statistics
+
+    objective.differentiate = watched
+    history = History()
+    for _ in range(3):
+        passes.run(history)
+    assert history.n_rejected == 3
+    np.testing.assert_array_equal(passes.parameters, parameters)
+    assert not np.allclose(moduli[0], moduli[1]) and not np.allclose(moduli[1], moduli[2])
+
+
 def test_accepted_step_is_parameters_plus_rate_times_direction():
     """The first step, by hand."""
     objective, parameters = objective_of()

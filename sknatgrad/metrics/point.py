@@ -51,8 +51,11 @@ class LossPoint:
         return LossPoint(self.lin.softened(share), self.output, self.target)
 
     def values(self, modulus, rng=None):
-        """The modulus at this point, computed once."""
-        if self._values[0] is not modulus:
+        """The modulus at this point, computed once.
+
+        A random one is drawn anew where there is an `rng` to draw from.
+        """
+        if self._values[0] is not modulus or (modulus.random and rng is not None):
             self._values = modulus, modulus.values(self, rng)
         return self._values[1]
 

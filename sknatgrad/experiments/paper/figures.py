@@ -178,5 +178,5 @@ def staying_together(experiment, results):
     ax.axhline(SAME, color="0.45", linewidth=0.9, linestyle=(0, (2, 3)))
     ax.set(xscale="log", yscale="log", xlabel="iterations")
     ax.set_ylabel("difference of the losses, logistic and tanh (bits)")
-    ax.legend(frameon=False, loc="upper left")
+    ax.legend(frameon=False, loc=(0.02, 0.52))
     return figure
