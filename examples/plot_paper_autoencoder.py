@@ -9,11 +9,10 @@ rate. Plain gradients depend on how units are written, logistic or tanh. Invaria
 but for the damping, and they get much further. ``python -m sknatgrad paper`` is the whole story.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from figure_file import save_figure
 from sklearn.exceptions import ConvergenceWarning
 
 from sknatgrad import RiemannianAutoEncoder
@@ -51,7 +50,7 @@ for metric, n_steps in STEPS.items():
 
 
 # %%
-def draw(path):
+def draw():
     """One colour a metric, one kind of line an implementation."""
     from matplotlib.figure import Figure
 
@@ -65,16 +64,8 @@ def draw(path):
     ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="loss per string (bits of 100)")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    try:
-        draw(arguments.out / "paper_autoencoder.png")
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(draw, __file__, __doc__)

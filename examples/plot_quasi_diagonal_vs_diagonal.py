@@ -9,11 +9,10 @@ the unit's mean. It costs about the same. Digits are learnt from raw pixels, wri
 as 16 minus the pixel: the diagonal method notices, the quasi-diagonal one does not.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from figure_file import save_figure
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -38,7 +37,7 @@ for metric in ("diag_bp", "qd_bp"):
 
 
 # %%
-def draw(path):
+def draw():
     """One panel a method; the curves of qd_bp lie on each other."""
     from matplotlib.figure import Figure
 
@@ -53,16 +52,8 @@ def draw(path):
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("training log-loss (nats)")
     axes[0].legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    try:
-        draw(arguments.out / "quasi_diagonal_vs_diagonal.png")
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(draw, __file__, __doc__)

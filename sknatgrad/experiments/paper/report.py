@@ -13,7 +13,7 @@ from .tables import (
     one_start_table,
 )
 
-_RESOLUTION = 75
+_RESOLUTION, _COLOURS = 110, 128
 TABLES_FILE = "tables.md"
 
 
@@ -94,8 +94,17 @@ def write_figures(made, folder):
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, figure in made:
-        for suffix in ("png", "svg"):
-            paths.append(folder / f"{name}.{suffix}")
-            metadata = {"Date": None} if suffix == "svg" else None
-            figure.savefig(paths[-1], dpi=_RESOLUTION, metadata=metadata)
+        paths += [folder / f"{name}.png", folder / f"{name}.svg"]
+        figure.savefig(paths[-2], dpi=_RESOLUTION)
+        _use_a_palette(paths[-2])
+        figure.savefig(paths[-1], metadata={"Date": None})
     return paths
+
+
+def _use_a_palette(path):
+    """Write an image with few colours, which takes a third of the space."""
+    from PIL import Image  # comes with matplotlib
+
+    with Image.open(path) as image:
+        few = image.convert("RGB").quantize(_COLOURS)
+    few.save(path, optimize=True)
