@@ -1,4 +1,4 @@
-"""The Monte-Carlo metric that the paper seems to have run."""
+"""A metric that the paper's Monte-Carlo rows may be of."""
 
 from ...metrics import MonteCarlo
 
@@ -7,8 +7,9 @@ class DrawnAndTrue(MonteCarlo):
     """``c_k``: the Monte-Carlo modulus plus the outer product.
 
     What a program comes to that adds up ``(d loss(y) / d v_k)^2`` in each backward
-    pass, for the drawn target and then for the true one. With one draw it gives the
-    paper's rows "Monte Carlo", which its equation does not; see doc/paper.md.
+    pass, for the drawn target and then for the true one. With one draw it comes nearer
+    to the paper's rows "Monte Carlo" than its equation does. doc/paper.md says how it
+    was picked, and why that is weak evidence.
     """
 
     name = "mc_fisher_and_op"
