@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
@@ -18,9 +18,9 @@ from sklearn.utils.validation import _num_samples
 from ..training.single_thread import single_thread
 from .parallel import parallel_results
 from .runs import OUTCOMES, RepeatedRuns
+from .seeds import draw_seeds
 from .unwrapping import final_estimator
 
-_LARGEST_SEED = 2**31 - 1
 _INTERRUPTED = "Training interrupted by user"
 
 
@@ -91,7 +91,7 @@ def repeated_runs(
     _check(estimators, n_runs)
     X, y = indexable(X, y)
     plan = _Plan(X, y, test_size, _stratify(estimators, y), scoring)
-    seeds = check_random_state(random_state).randint(_LARGEST_SEED, size=(n_runs, 2))
+    seeds = draw_seeds(random_state, (n_runs, 2))
     plan.rows(seeds[0, 0])  # says now, and once, if the rows can't be split
     tasks = [
         _Task(run, name, *map(int, seeds[run]), _parameters_for(name, estimators, fit_params))
@@ -232,7 +232,7 @@ def _seeded(estimator, seed):
         for key in estimator.get_params(deep=True)
         if key == "random_state" or key.endswith("__random_state")
     )
-    draws = np.random.RandomState(seed).randint(_LARGEST_SEED, size=len(keys)).tolist()
+    draws = draw_seeds(seed, len(keys)).tolist()
     return estimator.set_params(**dict(zip(keys, [seed] if len(keys) == 1 else draws, strict=True)))
 
 

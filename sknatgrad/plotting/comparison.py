@@ -120,7 +120,7 @@ class MetricComparisonDisplay:
             ax = plt.subplots(layout="constrained")[1]
         self.ax_, self.figure_, self.lines_, self.bands_ = ax, ax.figure, [], []
         for (name, curves), style in zip(self.curves.items(), line_styles(), strict=False):
-            x, parts = quartiles(*curves, against)
+            x, parts = quartile_curves(*curves, against)
             style = {**style, "markevery": [len(x) - 1], "label": name, **kwargs}
             line, band = draw_band(ax, x, parts, alpha, **style)
             self.lines_.append(line)
@@ -132,14 +132,15 @@ class MetricComparisonDisplay:
         return self
 
 
-def draw_band(ax, x, quartiles, alpha=0.2, **style):
+def draw_band(ax, x, parts, alpha=0.2, **style):
     """A line through medians, in a band from the lower to the upper quartile.
 
     Parameters
     ----------
     ax : matplotlib Axes
     x : ndarray of shape (n_points,)
-    quartiles : ndarray of shape (3, n_points)
+    parts : ndarray of shape (3, n_points)
+        Made by `quartiles`.
     alpha : float, default=0.2
         Opacity of the band.
     **style : dict
@@ -150,13 +151,18 @@ def draw_band(ax, x, quartiles, alpha=0.2, **style):
     line : matplotlib Line2D
     band : matplotlib collection
     """
-    lower, median, upper = quartiles
+    lower, median, upper = parts
     (line,) = ax.plot(x, median, **style)
     colour = line.get_color()
     return line, ax.fill_between(x, lower, upper, color=colour, alpha=alpha, linewidth=0)
 
 
-def quartiles(losses, times, against):
+def quartiles(runs):
+    """Quartiles over the first axis, (3, n_points)."""
+    return np.percentile(runs, (25, 50, 75), axis=0)
+
+
+def quartile_curves(losses, times, against):
     """Quartiles of the runs at common abscissae.
 
     Parameters
@@ -184,4 +190,4 @@ def quartiles(losses, times, against):
         )
     losses = np.where(np.isnan(losses), np.inf, losses)
     with np.errstate(invalid="ignore"):  # between two infinite losses
-        return x, np.percentile(losses, (25, 50, 75), axis=0)
+        return x, quartiles(losses)

@@ -81,7 +81,3 @@ class Results:
         """Bits a sample of every run after a step that was recorded; the last by default."""
         steps, bits = self.curves(experiment, method, activation)
         return bits[:, -1 if step is None else int(np.flatnonzero(steps == step)[0])]
-
-    def rejected(self, experiment, method, activation):
-        """Mean number of cancelled steps."""
-        return np.mean([run.rejected for run in self._runs[experiment, method, activation]])

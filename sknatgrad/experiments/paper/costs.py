@@ -1,6 +1,5 @@
 """What a step costs, measured side by side on one thread (the paper's Table 1)."""
 
-import json
 import time
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ import numpy as np
 from ..._version import __version__
 from ...training import History
 from ...training.session import begin
-from .store import write_whole
+from .store import read_kept, write_kept
 from .training import advance, settings_of
 
 _FORMAT = "sknatgrad costs of steps, 1"
@@ -90,14 +89,10 @@ class _Timer:
 def known_costs(experiment, rounds, path):
     """Costs from a file, or measured and kept there."""
     names = [method.name for method in experiment.methods]
-    key = {"version": __version__, "rounds": rounds, "methods": names}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] == _FORMAT and content["key"] == key:
-            return Costs(content["seconds"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        pass
+    settings = {"version": __version__, "rounds": rounds, "methods": names}
+    content, _ = read_kept(path, _FORMAT, settings)
+    if content is not None and "seconds" in content:
+        return Costs(content["seconds"])
     costs = measure_costs(experiment, rounds)
-    content = {"format": _FORMAT, "key": key, "seconds": costs.seconds}
-    write_whole(path, json.dumps(content, indent=1) + "\n")
+    write_kept(path, _FORMAT, settings, seconds=costs.seconds)
     return costs

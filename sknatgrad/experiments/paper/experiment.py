@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
-from sklearn.utils import check_random_state
-
 from ..._version import __version__
+from ..seeds import draw_seeds
 from .methods import (
     FIRST_RATE,
     Method,
@@ -19,7 +18,6 @@ from .methods import (
 from .problem import ACTIVATIONS, draw_autoencoder, draw_digits
 from .training import train_method
 
-_LARGEST_SEED = 2**31 - 1
 QUICK_SHARE = 1 / 20
 
 
@@ -59,7 +57,7 @@ class Experiment:
 
     def trainings(self, seed):
         """All trainings, run by run, methods that take long first."""
-        seeds = check_random_state(seed).randint(_LARGEST_SEED, size=(self.n_runs, 2)).tolist()
+        seeds = draw_seeds(seed, (self.n_runs, 2)).tolist()
         return [
             Training(self, method, activation, run, *seeds[run])
             for run in range(self.n_runs)

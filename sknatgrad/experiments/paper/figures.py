@@ -6,7 +6,7 @@ Dashed lines are the logistic implementation.
 
 import numpy as np
 
-from ...plotting.comparison import draw_band
+from ...plotting.comparison import draw_band, quartiles
 from ...plotting.curves import needs_matplotlib
 from .methods import BEYOND, INVARIANT, TITLES
 from .problem import ACTIVATIONS
@@ -68,7 +68,7 @@ class Curves:
         """Curves of pairs (method, activation)."""
         for name, activation in lines:
             steps, bits = self.results.curves(self.experiment.name, name, activation)
-            shown = np.percentile(bits, (25, 50, 75), axis=0)
+            shown = quartiles(bits)
             label = TITLES[name] + (f", {activation}" if implementation_in_label else "")
             style = {"color": COLOURS[name], "linestyle": DASHES[activation], "linewidth": 1.6}
             draw_band(ax, steps * self.unit(name), shown, 0.15, label=label, **style)
@@ -98,7 +98,7 @@ def ones_and_zeros(losses):
         for bits, label, colour in zip(
             pair, ("75 % ones", "25 % ones"), ("#D55E00", "#0072B2"), strict=True
         ):
-            shown = np.percentile(bits, (25, 50, 75), axis=0)
+            shown = quartiles(bits)
             width = 3.5 if colour == "#D55E00" else 1.5
             steps = np.arange(1, bits.shape[1] + 1)
             draw_band(ax, steps, shown, label=label, color=colour, linewidth=width)
@@ -171,7 +171,7 @@ def staying_together(experiment, results):
     ax = axes[0, 0]
     for method in experiment.methods:
         steps, apart = differences(experiment, results, method.name)
-        shown = np.percentile(np.maximum(apart, 1e-15), (25, 50, 75), axis=0)
+        shown = quartiles(np.maximum(apart, 1e-15))
         dashes = "-" if method.damping_mode == "relative" else ":"
         style = {"color": COLOURS[method.metric], "linestyle": dashes, "linewidth": 1.8}
         draw_band(ax, steps, shown, 0.15, label=method.title, **style)

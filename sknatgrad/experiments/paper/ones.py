@@ -1,8 +1,8 @@
 """Learning a string with many ones, and its complement (the paper's first figure)."""
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from ..seeds import draw_seeds
 from .methods import INVARIANT, NOT_INVARIANT, TITLES, Method
 from .problem import strings_and_complements
 from .training import settings_of, train
@@ -23,7 +23,7 @@ def learn_ones_and_zeros(n_runs, seed):
     dict of str to list of two ndarray of shape (n_runs, n_steps)
         Bits, by title of the method: on the strings, on the complements.
     """
-    seeds = check_random_state(seed).randint(2**31 - 1, size=n_runs)
+    seeds = draw_seeds(seed, n_runs)
     losses = {}
     for method in METHODS:
         settings = settings_of(method, 1, learning_rate="constant")

@@ -28,8 +28,7 @@ class Store:
 
     def write(self, training, curve):
         """Keep a result. A file is there as a whole or not at all."""
-        content = {"format": FORMAT, "settings": training.settings, "curve": asdict(curve)}
-        write_whole(self.path(training), json.dumps(content) + "\n")
+        write_kept(self.path(training), FORMAT, training.settings, curve=asdict(curve))
 
     def read(self, training):
         """A result, or None if there is none for the settings of the training.
@@ -40,18 +39,40 @@ class Store:
         problem : str
             Why what is there can't be used; empty if nothing is there.
         """
+        content, problem = read_kept(self.path(training), FORMAT, training.settings)
+        if content is None:
+            return None, problem
         try:
-            content = json.loads(self.path(training).read_text(encoding="utf-8"))
-            if content["format"] != FORMAT or content["settings"] != training.settings:
-                return None, "other settings"
             curve = Curve(**content["curve"])
-            if not len(curve.steps) == len(curve.bits) > 0:
-                return None, "damaged"
-        except FileNotFoundError:
-            return None, ""
-        except (ValueError, KeyError, TypeError):
-            return None, "damaged"
-        return curve, ""
+            whole = len(curve.steps) == len(curve.bits) > 0
+        except (KeyError, TypeError):
+            whole = False
+        return (curve, "") if whole else (None, "damaged")
+
+
+def write_kept(path, form, settings, **results):
+    """Keep results as JSON, with the settings that they belong to."""
+    content = {"format": form, "settings": settings, **results}
+    write_whole(path, json.dumps(content) + "\n")
+
+
+def read_kept(path, form, settings):
+    """What `write_kept` kept for these settings, or None.
+
+    Returns
+    -------
+    content : dict or None
+    problem : str
+        Why what is there can't be used; empty if nothing is there.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        same = content["format"] == form and content["settings"] == settings
+    except FileNotFoundError:
+        return None, ""
+    except (ValueError, KeyError, TypeError):
+        return None, "damaged"
+    return (content, "") if same else (None, "other settings")
 
 
 def write_whole(path, text):
