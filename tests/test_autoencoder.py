@@ -180,6 +180,19 @@ def test_code_layer(iris):
         make(()).fit(iris)
 
 
+def test_code_layer_of_given_links(iris):
+    """Masks say which layers there are, and a code that they do not have is refused early."""
+    masks = [np.ones((4, 3)), np.ones((3, 2)), np.ones((2, 4))]
+    assert make(connectivity=masks).fit(iris).transform(iris).shape == (150, 2)
+    assert make(connectivity=masks, code_layer=0).fit(iris).transform(iris).shape == (150, 3)
+    est = make(connectivity=masks, code_layer=2)
+    with pytest.raises(ValueError, match="code_layer=2 is not one of the 2"):
+        est.fit(iris)
+    assert not hasattr(est, "topology_")
+    with pytest.raises(ValueError, match="hidden layer"):
+        make(connectivity=[np.ones((4, 4))]).fit(iris)
+
+
 def test_codes_of_another_width_are_refused(iris):
     """The message says how many columns are needed."""
     with pytest.raises(ValueError, match="3"):

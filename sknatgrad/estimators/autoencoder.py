@@ -9,7 +9,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..network import Topology
 from ..outputs import get_output
 from ..training.state import Data
 from ._architecture import canonical
@@ -257,7 +256,6 @@ class RiemannianAutoEncoder(
         if reset:
             self._dtype = X.dtype
             self._output = self._choose_output(X)
-            self._check_code_layer()
         self._output.check_target(X.T)
         return Data(X, X.T, weight), None
 
@@ -276,30 +274,32 @@ class RiemannianAutoEncoder(
             raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
         return output
 
-    def _check_code_layer(self):
-        if isinstance(self.connectivity, list | tuple | Topology):
-            return
-        n_hidden = len(np.atleast_1d(self.hidden_layer_sizes))
-        if not n_hidden:
-            raise ValueError("hidden_layer_sizes must name at least one hidden layer: the code.")
-        if self.code_layer is not None and self.code_layer >= n_hidden:
-            raise ValueError(
-                f"code_layer={self.code_layer} is not one of the {n_hidden} hidden layers."
-            )
+    def _model(self, data, rng, keep):
+        model = super()._model(data, rng, keep)
+        self._code_level()
+        return model
 
-    @property
     def _code_level(self):
-        """The level of the code: the one asked for, or the narrowest hidden one."""
-        hidden = [
-            level.n_units
-            for level, outputs in zip(
-                self.topology_.levels, self.topology_.level_outputs, strict=True
+        """The number of the code's level: the one asked for, or the narrowest hidden one.
+
+        Raises
+        ------
+        ValueError
+            If the network has no such level.
+        """
+        levels = enumerate(self.topology_.level_outputs)
+        hidden = [number for number, outputs in levels if outputs is None]
+        if not hidden:
+            raise ValueError(
+                "hidden_layer_sizes or connectivity must name at least one hidden layer: the code."
             )
-            if outputs is None
-        ]
         if self.code_layer is None:
-            return int(np.argmin(hidden))
-        return min(self.code_layer, len(hidden) - 1)
+            return min(hidden, key=lambda number: self.topology_.levels[number].n_units)
+        if self.code_layer >= len(hidden):
+            raise ValueError(
+                f"code_layer={self.code_layer} is not one of the {len(hidden)} hidden layers."
+            )
+        return hidden[self.code_layer]
 
     def _n_output_units(self):
         return self.n_features_in_
@@ -310,7 +310,7 @@ class RiemannianAutoEncoder(
     # ------------------------------------------------------------------- uses
     @property
     def _n_features_out(self):
-        return self.topology_.levels[self._code_level].n_units
+        return self.topology_.levels[self._code_level()].n_units
 
     def transform(self, X):
         """Code of each row: the activities of the code layer.
@@ -324,7 +324,7 @@ class RiemannianAutoEncoder(
         ndarray of shape (n_samples, n_code_units)
         """
         X = self._check_X(X)
-        units = self.topology_.levels[self._code_level].units
+        units = self.topology_.levels[self._code_level()].units
         codes = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         for chunk in self._prediction_chunks(X):
             codes[chunk] = self._linearize(X[chunk]).a[units].T
@@ -347,7 +347,7 @@ class RiemannianAutoEncoder(
             raise ValueError(f"codes must have {self._n_features_out} columns.")
         if self.topology_.layer_sizes is None:
             raise ValueError("inverse_transform needs a layered topology.")
-        first = self._code_level + 1
+        first = self._code_level() + 1
         activity, v = codes.T.astype(float), None
         for coef, intercept, activation in zip(
             self._split(self._parameters)[0][first:],

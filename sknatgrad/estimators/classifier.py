@@ -288,13 +288,13 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             reset=reset,
         )
         check_classification_targets(y)
-        if type_of_target(y) == "multiclass-multioutput":
+        y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
+        if y.ndim == 2 and type_of_target(y) == "multiclass-multioutput":
             raise ValueError(
                 "y has several columns of more than two classes: fit one classifier a column, e.g. "
                 "with sklearn.multioutput.MultiOutputClassifier."
             )
-        y = y.toarray() if sparse.issparse(y) else np.asarray(y)
-        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
         weight = check_weights(sample_weight, X)
         if reset:
             self._dtype = X.dtype
