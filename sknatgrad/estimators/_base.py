@@ -135,7 +135,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         model, settings = self._model(data, rng, warm), self._settings()
         if validation is None and self.early_stopping:
             data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
-        settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
+        n_samples = data.X.shape[0]
+        averaged = settings.metric_is_averaged(n_samples)
+        settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, self._validation_score)
         previous = (self._parameters, self._state.history) if warm else None

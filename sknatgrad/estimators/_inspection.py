@@ -169,7 +169,7 @@ class InspectionMixin:
         metric = get_metric(metric, self.n_mc_samples)
         if metric.modulus.needs_target and objective.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
-        metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs)
+        metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
         return metric
 
     def _generator(self, random_state):

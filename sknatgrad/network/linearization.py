@@ -40,12 +40,19 @@ class Inputs:
             self.values = sparse.csr_array(X).astype(dtype, copy=False).T
         else:
             self.values = np.asarray(X, dtype=dtype).T
-        self.n_samples = self.values.shape[1]
+        self.n_samples, self._known = self.values.shape[1], {}
 
     @cached_property
     def squares(self):
         """Squared activities."""
         return self.values.power(2) if sparse.issparse(self.values) else self.values**2
+
+    def remembered(self, key, weight, compute):
+        """What `compute` returned for this key and these sample weights the last time."""
+        known = self._known.get(key)
+        if known is None or not np.array_equal(known[0], weight):
+            known = self._known[key] = weight, compute()
+        return known[1]
 
     def dense(self, rows):
         """The chosen input units as an ndarray."""
@@ -290,11 +297,12 @@ class Linearization:
             One stack a `FanInGroup`, bias (i = 0) first; n is 1 for a group that
             shares its sources if `values` is None. O(units x fan_in^2 x samples).
         """
-        blocks = [self._group_gram(group, values) for group in self.topology.groups]
+        blocks = [self.group_gram(group, values) for group in self.topology.groups]
         if widening:
-            for group, gram in zip(self.topology.groups, blocks, strict=True):
+            for number, group in enumerate(self.topology.groups):
                 spans = widening * self.network.spans[group.sources] ** 2
-                np.einsum("nii->ni", gram)[:, 1:] += spans.astype(self.dtype)
+                if spans.any():
+                    np.einsum("nii->ni", blocks[number])[:, 1:] += spans.astype(self.dtype)
         return blocks
 
     def incoming(self, group, units=slice(None)):
@@ -319,6 +327,23 @@ class Linearization:
             body[~is_input] = self.a[sources[~is_input] - self.topology.n_inputs]
         return activities
 
+    def shared_activities(self, group):
+        """Incoming activities of a group that shares its sources, without the constant.
+
+        Returns
+        -------
+        ndarray of shape (fan_in, n_samples)
+            A view where the sources are consecutive inputs or units; not to be changed.
+        """
+        first, last = int(group.sources[0, 0]), int(group.sources[0, -1])
+        n_inputs = self.topology.n_inputs
+        if last - first + 1 == group.fan_in:
+            if first >= n_inputs:
+                return self.a[first - n_inputs : last + 1 - n_inputs]
+            if last < n_inputs and not sparse.issparse(self.inputs.values):
+                return self.inputs.values[first : last + 1]
+        return self.incoming(group)[0, 1:]
+
     def jacobian(self, pulled):
         """Derivatives of seeded output values with respect to every parameter.
 
@@ -340,6 +365,19 @@ class Linearization:
             product = self.incoming(group)[:, :, None, :] * pulled[group.units, None]
             rows[group.params] = product.reshape(rows[group.params].shape)
         return rows.T
+
+    def group_gram(self, group, values=None):
+        """What `unit_gram` returns for one group, without widening.
+
+        What depends on the inputs alone is computed once for them, if it is not larger
+        than they are.
+        """
+        alone = values is None and group.shared and (group.sources < self.topology.n_inputs).all()
+        if alone and group.fan_in < 2 * self.n_samples:
+            return self.inputs.remembered(
+                group, self.weight, lambda: self._group_gram(group, values)
+            )
+        return self._group_gram(group, values)
 
     def _group_gram(self, group, values):
         m = 1 + group.fan_in

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from ..network import initialize
 from ..network.initialization import standard_factor
 from .coordinates import Coordinates, OutputScale
-from .descent import Descent, RunningMetric, safeguarded
+from .descent import Descent, RunningMetric, training_metric
 from .history import History
 from .objective import Objective
 from .passes import BatchPass, MiniBatchPass, Path
@@ -237,7 +237,7 @@ def _at_hand(X, coordinates):
 
 def _passes(model, settings, objective, state, streaming):
     guarded = settings.damping_mode == "relative" and settings.damping > 0
-    metric = safeguarded(settings.metric) if guarded else settings.metric
+    metric = training_metric(settings.metric, guarded)
     descent = Descent(metric, settings.damping, settings.damping_mode)
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)

@@ -94,6 +94,10 @@ class Settings:
             return 4
         return max(4, max(group.fan_in for group in topology.groups) // 40)
 
+    def metric_is_averaged(self, n_samples):
+        """Whether the metric is an average over steps."""
+        return self.metric_decay not in ("auto", 1.0) or self.rows_a_step(n_samples) < n_samples
+
     def metric_window(self, batch_weight, topology, whole_batch):
         """Sample weight over which the metric is averaged."""
         if self.metric_decay == "auto":
