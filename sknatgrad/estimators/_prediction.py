@@ -1,11 +1,11 @@
 """Forward passes of a fitted network."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..training.objective import chunks
 from ..training.single_thread import single_thread
-from ._architecture import canonical
+from ._data import checked
 
 # Memory that forward passes may take at once.
 _PREDICTION_BYTES = 1 << 24
@@ -38,6 +38,4 @@ class PredictionMixin:
 
     def _check_X(self, X):
         check_is_fitted(self)
-        return canonical(
-            validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        )
+        return checked(self, X, reset=False)

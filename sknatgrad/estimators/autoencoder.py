@@ -7,13 +7,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..outputs import get_output
 from ..training.state import Data
-from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
+from ._data import checked
 from ._inspection import InspectionMixin
 from ._weights import check_weights
 
@@ -250,9 +250,8 @@ class RiemannianAutoEncoder(
         return self._partial_fit(X, None, sample_weight)
 
     def _check_training_data(self, X, y, sample_weight, reset):
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
+        X = checked(self, X, reset=reset)
         weight = check_weights(sample_weight, X)
-        X = canonical(X)
         if reset:
             self._dtype = X.dtype
             self._output = self._choose_output(X)

@@ -8,13 +8,13 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ..training.state import Data
-from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
+from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._labels import Labels
 from ._weights import check_weights
@@ -216,6 +216,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time;
+            see doc/scaling.md.
         y : array-like of shape (n_samples,) or indicator matrix (n_samples, n_labels)
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -278,15 +280,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     def _check_training_data(self, X, y, sample_weight, reset, named=None):
         if named is not None:
             self._learn_classes(y, *named)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            reset=reset,
-        )
+        X, y = checked(self, X, y, multi_output=True, reset=reset)
         check_classification_targets(y)
         y = y.toarray() if sparse.issparse(y) else np.asarray(y)
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
@@ -306,7 +300,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
             factor = self._labels.weights(y, self.class_weight)
             weight = factor if weight is None else weight * factor
         target = self._labels.encode(y, self._output.discrete)
-        return Data(canonical(X), target, weight), y
+        return Data(X, target, weight), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)

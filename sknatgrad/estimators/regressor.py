@@ -6,13 +6,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
 from ..outputs import get_output
 from ..training.state import Data
-from ._architecture import canonical
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
+from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
 from ._weights import check_weights
@@ -258,23 +257,14 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
     def _check_training_data(self, X, y, sample_weight, reset):
         if sparse.issparse(y):
             raise ValueError("Sparse targets are not supported: pass y.toarray().")
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            y_numeric=True,
-            reset=reset,
-        )
+        X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
         weight = check_weights(sample_weight, X)
         if reset:
             self._dtype = X.dtype
             self._one_target = y.ndim == 1
             self._n_targets = 1 if y.ndim == 1 else y.shape[1]
             self._output = self._choose_output()
-        return Data(canonical(X), self._encode(y), weight), y
+        return Data(X, self._encode(y), weight), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)

@@ -1,7 +1,7 @@
 """The mean loss of a network on a data set, accumulated over row chunks.
 
 Loss, gradient and metric are means over samples, so they are sums over chunks of
-rows in a fixed order: memory stays bounded however many rows there are, and the
+rows in a fixed tree: memory stays bounded however many rows there are, and the
 result does not depend on who computes it.
 """
 
@@ -15,6 +15,8 @@ from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
 from ..network.linearization import Inputs
 from .coordinates import Coordinates
+from .rows import shuffled
+from .sums import ordered_map, tree_sum
 
 _MEBIBYTE = 1 << 20
 # Shares of scikit-learn's `working_memory`. Chunks of 16 MiB do not leave the processor's
@@ -46,6 +48,39 @@ class Evaluation:
     points: list | None
 
 
+@dataclass(frozen=True)
+class Differential:
+    """Gradient and statistics of some rows, as terms of the means over all.
+
+    Attributes
+    ----------
+    gradient : ndarray
+    share : float
+        What the statistics are to be weighted with.
+    statistics : pair or None
+    metric : Metric or None
+    """
+
+    gradient: np.ndarray
+    share: float
+    statistics: tuple | None
+    metric: object
+
+    def plus(self, other):
+        """The sum."""
+        statistics = None
+        if self.metric is not None:
+            parts = [(term.share, term.statistics) for term in (self, other)]
+            statistics = self.metric.combine(parts)
+        return Differential(self.gradient + other.gradient, 1.0, statistics, self.metric)
+
+    def means(self):
+        """The statistics, weighted; None without a metric."""
+        if self.metric is None or self.share == 1.0:
+            return self.statistics
+        return self.metric.combine([(self.share, self.statistics)])
+
+
 class Objective:
     """Penalised mean loss ``E_x[-ln omega(y)] + sum_i penalty_i w_i^2 / (2 W)``.
 
@@ -53,7 +88,7 @@ class Objective:
     ----------
     network : Network
     output : Output
-    X : ndarray or CSR matrix of shape (n_samples, n_inputs)
+    X : ndarray, CSR matrix or SlicedRows of shape (n_samples, n_inputs)
     target : ndarray or None
         Encoded targets, sample axis last; None if only metrics that need none are
         asked for.
@@ -69,6 +104,10 @@ class Objective:
     ----------
     penalty_weight : float
         W; may be set to that of a larger data set of which these rows are a part.
+    total_weight : float
+        Of the rows by whose number means are taken; may be set likewise.
+    n_threads : int
+        Threads that work on chunks. They change no bit of the results.
     """
 
     def __init__(
@@ -89,7 +128,7 @@ class Objective:
         self.total_weight = float(
             self.n_samples if sample_weight is None else np.sum(sample_weight)
         )
-        self.penalty_weight = self.total_weight
+        self.penalty_weight, self.n_threads = self.total_weight, 1
         row_bytes = self._row_bytes()
         working = get_config()["working_memory"] * _MEBIBYTE
         length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
@@ -116,7 +155,12 @@ class Objective:
             self.dtype,
         )
         part._pool, part.penalty_weight = self._pool, self.penalty_weight
+        part.n_threads = self.n_threads
         return part
+
+    def order(self, batch_size, rng):
+        """A random order of the rows, for mini-batches."""
+        return shuffled(self.X, batch_size, rng)
 
     def _target_rows(self, chosen):
         return self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
@@ -143,22 +187,48 @@ class Objective:
         lin = self.network.linearize(theta, inputs, weight, self._pool.empty)
         return LossPoint(lin, output, self.encoded_target(chunk))
 
-    def _points(self, parameters):
+    def _over_chunks(self, function, parameters, points=None, generators=()):
+        """Yield ``function(point, generator)`` for all chunks that weigh, in order."""
         size = self.network.topology.n_parameters
         output = self.output.with_parameters(parameters[size:])
-        for chunk in self._chunks:
-            point = self._point(chunk, parameters[:size], output)
-            if point.weight > 0:
-                yield point
+
+        def work(item):
+            chunk, point, generator = item
+            with np.errstate(over="ignore", invalid="ignore"):
+                if point is None:
+                    point = self._point(chunk, parameters[:size], output)
+                return function(point, generator) if point.weight > 0 else None
+
+        known = points or [None] * len(self._chunks)
+        generators = generators or [None] * len(self._chunks)
+        items = zip(self._chunks, known, generators, strict=True)
+        return (r for r in ordered_map(work, items, self.n_threads) if r is not None)
+
+    def _generators(self, metric, rng):
+        """One source of random numbers a chunk, so that their order does not matter."""
+        if metric is None or not metric.modulus.random or len(self._chunks) == 1:
+            return [rng] * len(self._chunks)
+        seeds = rng.randint(2**31 - 1, size=len(self._chunks))
+        return [np.random.RandomState(seed) for seed in seeds]
+
+    def _share(self, point):
+        return point.weight / self.total_weight
 
     def evaluate(self, parameters):
         """One forward pass, an `Evaluation`."""
-        points, loss = [] if self._kept else None, 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for point in self._points(parameters):
-                loss += point.weight / self.total_weight * point.loss()
+        points = [] if self._kept else None
+
+        def value(point, _):
+            return self._share(point) * point.loss(), point
+
+        def losses():
+            for loss, point in self._over_chunks(value, parameters):
                 if points is not None:
                     points.append(point)
+                yield loss
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = tree_sum(losses(), add=lambda a, b: a + b) or 0.0
             return Evaluation(parameters, loss + self._penalty(parameters), loss, points)
 
     def output_values(self, parameters):
@@ -183,37 +253,37 @@ class Objective:
         gradient : ndarray of shape (n_parameters,)
         statistics : pair, or None without a metric
         """
-        points = evaluation.points
-        if points is None:
-            points = self._points(evaluation.parameters)
-        gradient, parts = -self._penalty_slope(evaluation.parameters), []
+
+        def differential(point, generator):
+            share = self._share(point)
+            statistics = None if metric is None else metric.statistics(point, generator)
+            return Differential(share * point.gradient(), share, statistics, metric)
+
+        terms = self._over_chunks(
+            differential, evaluation.parameters, evaluation.points, self._generators(metric, rng)
+        )
+        gradient = -self._penalty_slope(evaluation.parameters)
         with np.errstate(over="ignore", invalid="ignore"):
-            for point in points:
-                share = point.weight / self.total_weight
-                gradient += share * point.gradient()
-                if metric is not None:
-                    parts = self._folded(metric, [*parts, (share, metric.statistics(point, rng))])
-        return gradient, None if metric is None else self._combined(metric, parts)
+            total = tree_sum(terms, Differential.plus)
+            if total is None:
+                return gradient, None if metric is None else self._nothing()
+            return gradient + total.gradient, total.means()
 
     def statistics(self, parameters, metric, rng):
         """The metric's statistics alone, at given parameters."""
-        parts = []
-        with np.errstate(over="ignore", invalid="ignore"):
-            for point in self._points(parameters):
-                share = point.weight / self.total_weight
-                parts = self._folded(metric, [*parts, (share, metric.statistics(point, rng))])
-        return self._combined(metric, parts)
+
+        def statistics(point, generator):
+            return Differential(
+                0.0, self._share(point), metric.statistics(point, generator), metric
+            )
+
+        terms = self._over_chunks(statistics, parameters, generators=self._generators(metric, rng))
+        total = tree_sum(terms, Differential.plus)
+        return self._nothing() if total is None else total.means()
 
     @staticmethod
-    def _folded(metric, parts):
-        """At most one pair (weight, statistics), so that memory stays bounded."""
-        return parts if len(parts) < 2 else [(1.0, metric.combine(parts))]
-
-    @staticmethod
-    def _combined(metric, parts):
-        if not parts:
-            raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
-        return parts[0][1] if parts[0][0] == 1.0 else metric.combine(parts)
+    def _nothing():
+        raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
 
     # ---------------------------------------------------------------- penalty
     @property
@@ -234,6 +304,7 @@ class Objective:
 
 
 def chunks(n_samples, length):
-    """Slices of at most `length` rows that cover all rows in order."""
-    for start in range(0, n_samples, length):
-        yield slice(start, min(start + length, n_samples))
+    """Slices of about equally many rows, at most `length`, that cover all rows in order."""
+    count = -(-n_samples // length)
+    for i in range(count):
+        yield slice(i * n_samples // count, (i + 1) * n_samples // count)

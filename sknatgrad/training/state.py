@@ -11,6 +11,7 @@ from .coordinates import Coordinates
 from .descent import RunningMetric
 from .history import History
 from .passes import Path
+from .rows import selected
 from .solvers import Refactored
 from .step_rules import StepRule
 
@@ -21,8 +22,8 @@ class Data:
 
     Attributes
     ----------
-    X : ndarray or CSR array of shape (n_samples, n_inputs)
-    target : ndarray or sparse array, sample axis last
+    X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
+    target : ndarray, sparse array or SlicedColumns, sample axis last
     weight : ndarray of shape (n_samples,) or None
     """
 
@@ -33,8 +34,11 @@ class Data:
     def rows(self, chosen):
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[chosen]
-        target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
-        return Data(self.X[chosen], target, weight)
+        if hasattr(self.target, "select"):
+            target = self.target.select(chosen)
+        else:
+            target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
+        return Data(selected(self.X, chosen), target, weight)
 
     def mean_weight(self):
         """Mean weight of a row; 1 without weights."""
