@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
@@ -190,3 +191,16 @@ def test_memory_is_bounded(batch, tmp_path):
         [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
     )
     assert int(result.stdout) < 160e6 / 2
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "bp", "mc_fisher", "qd_mc_fisher"])
+def test_threads_change_no_bits(metric):
+    """Also of the sampled metrics, whose draws belong to the rows."""
+    X, y = load_iris(return_X_y=True)
+    with config_context(working_memory=1e-2):
+        one, two = (
+            fits(X, y, "classifier", metric=metric, n_jobs=n_jobs, max_iter=8) for n_jobs in (1, 3)
+        )
+    assert one.loss_curve_ == two.loss_curve_
+    for a, b in zip(one.coefs_, two.coefs_, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -106,6 +106,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             shuffle=self.shuffle,
             alpha=self.alpha,
             stopping=Stopping(self.max_iter, self.tol, self.n_iter_no_change),
+            n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
     def _resolved_metric(self):

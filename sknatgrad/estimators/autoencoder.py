@@ -73,7 +73,8 @@ class RiemannianAutoEncoder(
     n_init : int, default=1
         Independent starts; the one with the lowest training loss is kept.
     n_jobs : int or None, default=None
-        Starts that run at once, through joblib. Does not change results.
+        Starts that run at once, through joblib; with one start, threads that share the rows
+        of a large batch. Does not change results.
     alpha : float, default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, activities within +-1), W the sum of the sample weights

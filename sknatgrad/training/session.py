@@ -220,7 +220,7 @@ def _objective(model, settings, data, state):
     objective = Objective(
         model.network, model.output, X, data.target, data.weight, penalty, coordinates, dtype
     )
-    objective.penalty_weight = state.weight
+    objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
     return objective
 
 

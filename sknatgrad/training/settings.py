@@ -19,7 +19,10 @@ LARGE_BATCH = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; names and meanings are those of the estimators' parameters."""
+    """How to train; names and meanings are those of the estimators' parameters.
+
+    `n_threads` threads work on the chunks of a batch, which changes no results.
+    """
 
     metric: Metric
     damping: float
@@ -32,6 +35,7 @@ class Settings:
     shuffle: bool
     alpha: float
     stopping: Stopping
+    n_threads: int = 1
 
     @property
     def invariant(self):
