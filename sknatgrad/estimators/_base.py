@@ -24,6 +24,7 @@ from ..training.state import Model
 from ._architecture import build_topology, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit
 from ._held_out import hold_out
+from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
 
@@ -137,7 +138,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         if validation is None and self.early_stopping:
             data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
         n_samples = data.X.shape[0]
-        averaged = settings.metric_is_averaged(n_samples)
+        if data.whole_batches_only:
+            settings = settings.of_whole_batches(n_samples)
+        averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
         settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, self._validation_score)
@@ -151,6 +154,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
         self._validate_params()
+        if is_partitioned(X):
+            raise ValueError(
+                "partial_fit takes rows in memory: call it on one block after the other."
+            )
         first = not self.__sklearn_is_fitted__()
         with self._unharmed():
             data, _ = self._check_training_data(X, y, sample_weight, reset=first, **known)

@@ -15,7 +15,13 @@ from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import InspectionMixin
+from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
+
+
+def own_targets(X, y, weight):
+    """`Data` of rows that are their own targets."""
+    return Data(X, X.T, weight)
 
 
 class RiemannianAutoEncoder(
@@ -215,6 +221,8 @@ class RiemannianAutoEncoder(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time,
+            Dask arrays stay on their workers; see doc/scaling.md.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -251,13 +259,20 @@ class RiemannianAutoEncoder(
         return self._partial_fit(X, None, sample_weight)
 
     def _check_training_data(self, X, y, sample_weight, reset):
-        X = checked(self, X, reset=reset)
-        weight = check_weights(sample_weight, X)
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, None, sample_weight, reset, numeric=True)
+            dtype, X = parts.dtype, parts.extremes
+        else:
+            X = checked(self, X, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
         if reset:
-            self._dtype = X.dtype
+            self._dtype = dtype
             self._output = self._choose_output(X)
         self._output.check_target(X.T)
-        return Data(X, X.T, weight), None
+        if parts is None:
+            return own_targets(X, None, weight), None
+        return parts.encoded(own_targets, X.shape[1], single=False), None
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)

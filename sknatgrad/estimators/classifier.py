@@ -11,12 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
-from ..training.state import Data
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
-from ._labels import Labels
+from ._labels import ClassTargets, Labels
+from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 
@@ -217,8 +217,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time;
-            see doc/scaling.md.
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time,
+            Dask arrays stay on their workers; see doc/scaling.md.
         y : array-like of shape (n_samples,) or indicator matrix (n_samples, n_labels)
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -281,7 +281,18 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     def _check_training_data(self, X, y, sample_weight, reset, named=None):
         if named is not None:
             self._learn_classes(y, *named)
-        X, y = checked(self, X, y, multi_output=True, reset=reset)
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, y, sample_weight, reset, numeric=False)
+            dtype, y = parts.dtype, parts.targets
+            if self.class_weight == "balanced":
+                raise ValueError(
+                    "class_weight='balanced' needs all targets at once, and these lie on workers: "
+                    "give a dict of weights."
+                )
+        else:
+            X, y = checked(self, X, y, multi_output=True, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
         check_classification_targets(y)
         y = y.toarray() if sparse.issparse(y) else np.asarray(y)
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
@@ -290,18 +301,16 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
                 "y has several columns of more than two classes: fit one classifier a column, e.g. "
                 "with sklearn.multioutput.MultiOutputClassifier."
             )
-        weight = check_weights(sample_weight, X)
         if reset:
-            self._dtype = X.dtype
+            self._dtype = dtype
             if named is None and not self._keeps_classes(y):
                 self._labels = Labels.of(y)
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
-        if self.class_weight is not None and self._labels.single:
-            factor = self._labels.weights(y, self.class_weight)
-            weight = factor if weight is None else weight * factor
-        target = self._labels.encode(y, self._output.discrete)
-        return Data(X, target, weight), y
+        encode = ClassTargets(self._labels, self._output.discrete, self.class_weight)
+        if parts is None:
+            return encode(X, y, weight), y
+        return parts.encoded(encode, self._labels.n_columns, self._output.discrete), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)

@@ -1,5 +1,6 @@
 """The regressor."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,9 +15,36 @@ from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
+from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
+
+
+@dataclass(frozen=True, eq=False)
+class RealTargets:
+    """Makes `Data` of rows and their numbers.
+
+    Attributes
+    ----------
+    n_targets : int
+    output : Output
+    """
+
+    n_targets: int
+    output: object
+
+    def encode(self, y):
+        """Targets (n_targets, n_samples)."""
+        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
+        if len(target) != self.n_targets:
+            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
+        self.output.check_target(target)
+        return target
+
+    def __call__(self, X, y, weight):
+        """The rows X with targets y and sample weights."""
+        return Data(X, self.encode(y), weight)
 
 
 class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
@@ -220,6 +248,8 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time,
+            Dask arrays stay on their workers; see doc/scaling.md.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -258,14 +288,22 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
     def _check_training_data(self, X, y, sample_weight, reset):
         if sparse.issparse(y):
             raise ValueError("Sparse targets are not supported: pass y.toarray().")
-        X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
-        weight = check_weights(sample_weight, X)
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, y, sample_weight, reset, numeric=True)
+            dtype, y = parts.dtype, parts.targets
+        else:
+            X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
         if reset:
-            self._dtype = X.dtype
+            self._dtype = dtype
             self._one_target = y.ndim == 1
             self._n_targets = 1 if y.ndim == 1 else y.shape[1]
             self._output = self._choose_output()
-        return Data(X, self._encode(y), weight), y
+        encode = RealTargets(self._n_targets, self._output)
+        if parts is None:
+            return encode(X, y, weight), y
+        return parts.encoded(encode, self._n_targets, single=False), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
@@ -275,15 +313,8 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity.")
-            y = self._encode(y)
+            y = RealTargets(self._n_targets, self._output).encode(y)
         return X, y, check_weights(sample_weight, X)
-
-    def _encode(self, y):
-        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
-        if len(target) != self._n_targets:
-            raise ValueError(f"y has {len(target)} targets, the fit had {self._n_targets}.")
-        self._output.check_target(target)
-        return target
 
     def _choose_output(self):
         name = self.output

@@ -12,6 +12,7 @@ def weighted_moments(X, sample_weight=None):
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_columns)
+        Or an object that computes its own ``moments()``.
     sample_weight : ndarray of shape (n_samples,), optional
 
     Returns
@@ -20,6 +21,8 @@ def weighted_moments(X, sample_weight=None):
         Computed in two passes over a few rows at a time; neither overflows nor makes
         sparse data dense.
     """
+    if hasattr(X, "moments"):
+        return X.moments()
     if sample_weight is None or not np.any(sample_weight):
         sample_weight = np.ones(X.shape[0])
     weight = np.asarray(sample_weight, float)

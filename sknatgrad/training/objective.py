@@ -5,8 +5,6 @@ rows in a fixed tree: memory stays bounded however many rows there are, and the
 result does not depend on who computes it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
@@ -15,6 +13,7 @@ from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
 from ..network.linearization import Inputs
 from .coordinates import Coordinates
+from .evaluation import Differential, Evaluation
 from .rows import shuffled
 from .sums import ordered_map, tree_sum
 
@@ -25,63 +24,40 @@ _CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 16 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The objective at one parameter vector.
+class Penalised:
+    """A mean loss plus ``sum_i penalty_i w_i^2 / (2 W)``, W the `penalty_weight`.
 
-    Attributes
+    Parameters
     ----------
-    parameters : ndarray
-        theta, then the output's own parameters.
-    loss : float
-        Penalised mean loss; NaN or infinite where it overflows.
-    data_loss : float
-        Mean loss without penalty, nats.
-    points : list of LossPoint or None
-        Forward passes of the chunks, where memory allows to keep them: an accepted
-        trial is the next step's start.
+    network : Network
+    penalty : ndarray of shape (n_parameters,) or None
+    total_weight : float
+        Of the rows that the mean is over.
     """
 
-    parameters: np.ndarray
-    loss: float
-    data_loss: float
-    points: list | None
+    def __init__(self, network, penalty, total_weight):
+        self.network, self.penalty = network, penalty
+        self.total_weight = self.penalty_weight = total_weight
+        self.n_threads = 1
+
+    @property
+    def ridge(self):
+        """Second derivatives of the penalty, or None without penalty."""
+        return None if self.penalty is None else self.penalty / self.penalty_weight
+
+    def _penalty(self, parameters):
+        if self.penalty is None:
+            return 0.0
+        return 0.5 * float(self.ridge @ parameters[: len(self.penalty)] ** 2)
+
+    def _penalty_slope(self, parameters):
+        slope = np.zeros_like(parameters)
+        if self.penalty is not None:
+            slope[: len(self.penalty)] = self.ridge * parameters[: len(self.penalty)]
+        return slope
 
 
-@dataclass(frozen=True)
-class Differential:
-    """Gradient and statistics of some rows, as terms of the means over all.
-
-    Attributes
-    ----------
-    gradient : ndarray
-    share : float
-        What the statistics are to be weighted with.
-    statistics : pair or None
-    metric : Metric or None
-    """
-
-    gradient: np.ndarray
-    share: float
-    statistics: tuple | None
-    metric: object
-
-    def plus(self, other):
-        """The sum."""
-        statistics = None
-        if self.metric is not None:
-            parts = [(term.share, term.statistics) for term in (self, other)]
-            statistics = self.metric.combine(parts)
-        return Differential(self.gradient + other.gradient, 1.0, statistics, self.metric)
-
-    def means(self):
-        """The statistics, weighted; None without a metric."""
-        if self.metric is None or self.share == 1.0:
-            return self.statistics
-        return self.metric.combine([(self.share, self.statistics)])
-
-
-class Objective:
+class Objective(Penalised):
     """Penalised mean loss ``E_x[-ln omega(y)] + sum_i penalty_i w_i^2 / (2 W)``.
 
     Parameters
@@ -121,14 +97,11 @@ class Objective:
         coordinates=None,
         dtype=np.float64,
     ):
-        self.network, self.output, self.penalty = network, output, penalty
-        self.coordinates = coordinates or Coordinates(network)
-        self.X, self.target, self.sample_weight, self.dtype = X, target, sample_weight, dtype
         self.n_samples = X.shape[0]
-        self.total_weight = float(
-            self.n_samples if sample_weight is None else np.sum(sample_weight)
-        )
-        self.penalty_weight, self.n_threads = self.total_weight, 1
+        total = self.n_samples if sample_weight is None else np.sum(sample_weight)
+        super().__init__(network, penalty, float(total))
+        self.output, self.coordinates = output, coordinates or Coordinates(network)
+        self.X, self.target, self.sample_weight, self.dtype = X, target, sample_weight, dtype
         row_bytes = self._row_bytes()
         working = get_config()["working_memory"] * _MEBIBYTE
         length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
@@ -253,54 +226,37 @@ class Objective:
         gradient : ndarray of shape (n_parameters,)
         statistics : pair, or None without a metric
         """
+        total = self.differential(evaluation, metric, rng)
+        if total.statistics is None and metric is not None:
+            raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
+        return total.gradient - self._penalty_slope(evaluation.parameters), total.means()
 
-        def differential(point, generator):
+    def differential(self, evaluation, metric=None, rng=None):
+        """The `Differential` of all rows, without penalty."""
+
+        def term(point, generator):
             share = self._share(point)
             statistics = None if metric is None else metric.statistics(point, generator)
             return Differential(share * point.gradient(), share, statistics, metric)
 
         terms = self._over_chunks(
-            differential, evaluation.parameters, evaluation.points, self._generators(metric, rng)
+            term, evaluation.parameters, evaluation.points, self._generators(metric, rng)
         )
-        gradient = -self._penalty_slope(evaluation.parameters)
         with np.errstate(over="ignore", invalid="ignore"):
             total = tree_sum(terms, Differential.plus)
-            if total is None:
-                return gradient, None if metric is None else self._nothing()
-            return gradient + total.gradient, total.means()
+        return total or Differential(np.zeros_like(evaluation.parameters), 0.0, None, metric)
 
     def statistics(self, parameters, metric, rng):
         """The metric's statistics alone, at given parameters."""
 
-        def statistics(point, generator):
-            return Differential(
-                0.0, self._share(point), metric.statistics(point, generator), metric
-            )
+        def term(point, generator):
+            statistics = metric.statistics(point, generator)
+            return Differential(0.0, self._share(point), statistics, metric)
 
-        terms = self._over_chunks(statistics, parameters, generators=self._generators(metric, rng))
-        total = tree_sum(terms, Differential.plus)
-        return self._nothing() if total is None else total.means()
-
-    @staticmethod
-    def _nothing():
-        raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
-
-    # ---------------------------------------------------------------- penalty
-    @property
-    def ridge(self):
-        """Second derivatives of the penalty, or None without penalty."""
-        return None if self.penalty is None else self.penalty / self.penalty_weight
-
-    def _penalty(self, parameters):
-        if self.penalty is None:
-            return 0.0
-        return 0.5 * float(self.ridge @ parameters[: len(self.penalty)] ** 2)
-
-    def _penalty_slope(self, parameters):
-        slope = np.zeros_like(parameters)
-        if self.penalty is not None:
-            slope[: len(self.penalty)] = self.ridge * parameters[: len(self.penalty)]
-        return slope
+        generators = self._generators(metric, rng)
+        terms = self._over_chunks(term, parameters, generators=generators)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return tree_sum(terms, Differential.plus).means()
 
 
 def chunks(n_samples, length):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.utils import check_random_state
 
 from ..network import initialize
@@ -16,7 +15,6 @@ from ..network.initialization import standard_factor
 from .coordinates import Coordinates, OutputScale
 from .descent import Descent, RunningMetric, training_metric
 from .history import History
-from .objective import Objective
 from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
 from .single_thread import single_thread
@@ -28,8 +26,6 @@ from .trainer import Stopping, Trainer
 LONGEST_STREAM = 1000
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.
 STREAM_MEMORY = 2000
-# Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
-LARGEST_COPY = 0.25
 
 
 @single_thread()
@@ -89,7 +85,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     -------
     Outcome
     """
-    state.see(data.X.shape[0] if data.weight is None else float(data.weight.sum()), streaming)
+    state.see(data.total_weight, streaming)
     data = data.in_units_of(state.row_weight)
     objective = _objective(model, settings, data, state)
     passes = _passes(model, settings, objective, state, streaming)
@@ -215,24 +211,10 @@ def _objective(model, settings, data, state):
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         penalty = settings.alpha * standard_factor(model.network, scale.scale) ** 2
-    X, coordinates = _at_hand(data.X, coordinates)
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
-    objective = Objective(
-        model.network, model.output, X, data.target, data.weight, penalty, coordinates, dtype
-    )
+    objective = data.objective(model, penalty, coordinates, dtype)
     objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
     return objective
-
-
-def _at_hand(X, coordinates):
-    """X in training coordinates, once and for all, if that takes little memory."""
-    size = X.data.nbytes if sparse.issparse(X) else X.nbytes
-    if coordinates.inputs is None or (sparse.issparse(X) and coordinates.inputs.centre.any()):
-        return X, coordinates
-    if size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
-        return X, coordinates
-    scaled = coordinates.inputs.apply(X)
-    return scaled, Coordinates(coordinates.network, None, coordinates.outputs)
 
 
 def _passes(model, settings, objective, state, streaming):

@@ -1,6 +1,6 @@
 """How to train: the estimators' parameters, and what their "auto" means."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,6 +97,21 @@ class Settings:
         if not self.metric.reduction.factored:
             return 4
         return max(4, max(group.fan_in for group in topology.groups) // 40)
+
+    def of_whole_batches(self, n_samples):
+        """The same for data of which no mini-batches can be drawn.
+
+        Raises
+        ------
+        ValueError
+            If mini-batches are asked for.
+        """
+        if self.batch_size != "auto" and self.batch_size < n_samples:
+            raise ValueError(
+                f"batch_size={self.batch_size} needs rows at hand, and these lie on workers: use "
+                "batch_size='auto', all rows, or call partial_fit on one block after the other."
+            )
+        return replace(self, batch_size=n_samples)
 
     def metric_is_averaged(self, n_samples):
         """Whether the metric is an average over steps."""

@@ -10,6 +10,7 @@ from ..outputs import Output
 from .coordinates import Coordinates
 from .descent import RunningMetric
 from .history import History
+from .objective import Objective
 from .passes import Path
 from .rows import selected
 from .solvers import Refactored
@@ -30,6 +31,21 @@ class Data:
     X: object
     target: object
     weight: np.ndarray | None
+
+    # Whether mini-batches can't be drawn.
+    whole_batches_only = False
+
+    @property
+    def total_weight(self):
+        """Sum of the weights; the number of rows without weights."""
+        return self.X.shape[0] if self.weight is None else float(self.weight.sum())
+
+    def objective(self, model, penalty, coordinates, dtype):
+        """The mean loss of a `Model` on these rows."""
+        X, coordinates = coordinates.at_hand(self.X)
+        return Objective(
+            model.network, model.output, X, self.target, self.weight, penalty, coordinates, dtype
+        )
 
     def rows(self, chosen):
         """Some of the rows."""
