@@ -5,23 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from sknatgrad import METRICS
 
 SUITE = Path(__file__).parent / "benchmarks" / "suite.py"
 
 
-@pytest.mark.parametrize("arguments", [["--quick", "--repeats", "1"]])
-def test_quick_suite(arguments, tmp_path):
+def test_quick_suite(tmp_path):
     target = tmp_path / "results.json"
-    command = [sys.executable, SUITE, *arguments, "--json", target]
+    command = [sys.executable, SUITE, "--quick", "--repeats", "1", "--json", target]
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     results = json.loads(target.read_text())
     assert results["flops"] > 0 and results["bytes"] > 0
-    assert {(row["network"], row["rows"]) for row in results["steps"]} == {
-        (network, rows) for network in ("64-20-3", "100 units, fan-in 5") for rows in (1, 16)
-    }
+    networks = [(row["network"], row["rows"]) for row in results["steps"]]
+    assert networks == [("64-20-3", 16), ("100 units, fan-in 5", 16)]
     for row in results["steps"]:
         assert set(row["ratios"]) == set(METRICS) - {"fisher", "mc_fisher", "op"}
         assert row["ratios"]["euclidean"] == 1

@@ -20,6 +20,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, Network, Topology, get_metric, get_output, initialize
+from sknatgrad.metrics.sampled_blocks import pays
 from sknatgrad.training import Objective
 from sknatgrad.training.descent import training_metric
 
@@ -65,9 +66,10 @@ class Case:
     def __init__(self, topology, n_rows, sparse_inputs=False, real=False):
         rng = np.random.RandomState(0)
         self.topology, self.n_rows = topology, n_rows
+        self.density = 1 / 200 if sparse_inputs else 1.0
         shape = (n_rows, topology.n_inputs)
         if sparse_inputs:
-            X = sparse.random_array(shape, density=1 / 200, rng=rng, format="csr")
+            X = sparse.random_array(shape, density=self.density, rng=rng, format="csr")
         else:
             X = rng.standard_normal(shape)
         y = rng.randint(topology.n_outputs, size=n_rows)
@@ -98,20 +100,18 @@ class Case:
             return False
         if metric.reduction.prefix not in ("unitwise", "kron"):
             return True
-        sizes = [
-            (1 if metric.reduction.prefix == "kron" and group.shared else len(group.units))
+        kron = metric.reduction.prefix == "kron"
+        return all(
+            (1 if group.shared and (kron or pays(group, self.n_rows)) else len(group.units))
             * (1 + group.fan_in) ** 2
+            <= LARGEST_BLOCKS
             for group in self.topology.groups
-        ]
-        return max(sizes) <= LARGEST_BLOCKS
+        )
 
     def operations(self):
         """Floating-point operations of a plain step: forward, gradient, and back."""
-        inner = sum(
-            level.n_units * (level.indptr[1] if level.full else np.diff(level.indptr).mean())
-            for level in self.topology.levels[1:]
-        )
-        return 2 * self.n_rows * (2 * self.topology.n_parameters + inner)
+        first, *later = (len(level.sources) for level in self.topology.levels)
+        return 2 * self.n_rows * (2 * self.density * first + 3 * sum(later))
 
     def bytes_moved(self):
         """Bytes that a plain step reads and writes if nothing but single arrays stays in caches.
@@ -120,20 +120,20 @@ class Case:
         a link.
         """
         moved = 8 * self.n_rows * self.topology.n_units
-        for level in self.topology.levels:
+        for number, level in enumerate(self.topology.levels):
             links = len(level.sources)
             sources = level.indptr[1] if level.full else links
-            moved += 2 * (self.n_rows * sources + links)
+            density = 1.0 if number else self.density
+            moved += 2 * (density * self.n_rows * sources + links)
         return 8 * moved
 
 
-def machine_rates():
+def machine_rates(quick):
     """Operations a second of a large product, bytes a second of a large copy."""
-    A, repeats = np.ones((1500, 1500)), 3
-    large = np.ones(1 << 24)
-    copy = np.empty_like(large)
-    times = measure({"product": lambda: A @ A, "copy": lambda: np.copyto(copy, large)}, repeats)
-    return 2 * 1500**3 / times["product"], 2 * large.nbytes / times["copy"]
+    n, large = (500, np.ones(1 << 20)) if quick else (1500, np.ones(1 << 24))
+    A, copy = np.ones((n, n)), np.empty_like(large)
+    times = measure({"product": lambda: A @ A, "copy": lambda: np.copyto(copy, large)}, 3)
+    return 2 * n**3 / times["product"], 2 * large.nbytes / times["copy"]
 
 
 def peak_bytes(step):
@@ -157,7 +157,7 @@ def timed(case, names, repeats, limit):
         first[name] = time.process_time() - start
         if first[name] <= limit:
             steps[name] = step
-    quick = {name: step for name, step in steps.items() if first[name] < limit / 20}
+    quick = {name: step for name, step in steps.items() if first[name] < limit / 4}
     seconds = {**first, **(measure(quick, repeats) if quick else {})}
     peaks = {name: peak_bytes(step) for name, step in steps.items()}
     return {name: (seconds[name], peaks[name]) if name in steps else None for name in names}
@@ -167,7 +167,7 @@ def cases(quick):
     """Yield (network, batch, function that makes the `Case`)."""
     full = {"64-20-3": [64, 20, 3]} if quick else FULL
     fan_ins, units = ((5,), (100,)) if quick else (FAN_INS, UNITS)
-    batches = (1, 16) if quick else (*BATCHES, ALL_ROWS)
+    batches = (16,) if quick else (*BATCHES, ALL_ROWS)
     for name, sizes in full.items():
         for n_rows in batches:
             options = {"sparse_inputs": "sparse" in name, "real": "auto" in name}
@@ -186,17 +186,22 @@ def cases(quick):
                 )
 
 
-def table(quick, repeats, limit, rates):
+def table(arguments, rates):
     """Rows of results, one a network and batch."""
-    names = ["euclidean", *(m for m in METRICS if m != "euclidean" and m not in SLOW)]
-    skipped = None
-    for network, n_rows, make in cases(quick):
-        if skipped == network:
+    chosen = arguments.metrics or [name for name in METRICS if name not in SLOW]
+    names = ["euclidean", *(name for name in chosen if name != "euclidean")]
+    network, known = None, []
+    for name, n_rows, make in cases(arguments.quick):
+        if arguments.only not in name:
+            continue
+        # What is too long for a batch is so for a larger one.
+        network, left = name, known if name == network else names
+        if "euclidean" not in left:
             continue
         case = make()
-        result = timed(case, names, repeats, limit)
-        if result["euclidean"] is None:
-            skipped = network
+        result = timed(case, left, arguments.repeats, arguments.limit)
+        known = [metric for metric in names if result.get(metric) is not None]
+        if "euclidean" not in known:
             continue
         plain, _ = result["euclidean"]
         yield {
@@ -205,8 +210,8 @@ def table(quick, repeats, limit, rates):
             "seconds": plain,
             "gemm_share": case.operations() / plain / rates[0],
             "bandwidth_share": case.bytes_moved() / plain / rates[1],
-            "ratios": {m: None if r is None else r[0] / plain for m, r in result.items()},
-            "megabytes": {m: None if r is None else r[1] / 1e6 for m, r in result.items()},
+            "ratios": {m: result[m][0] / plain if m in known else None for m in names},
+            "megabytes": {m: result[m][1] / 1e6 if m in known else None for m in names},
         }
 
 
@@ -260,25 +265,47 @@ def show(row):
         print(f"  {name:20s}", "-" if ratio is None else f"{ratio:8.2f} x {memory:9.1f} MB")
 
 
+DOCUMENTED = ("diag_bp", "qd_bp", "qd_fisher", "kron_bp", "bp", "unitwise_fisher")
+
+
+def markdown(rows):
+    """The table of doc/performance.md."""
+    head = ["network", "rows", "plain, ms", "product", "copy", *(f"`{m}`" for m in DOCUMENTED)]
+    lines = [head, ["---"] * len(head)]
+    for row in rows:
+        ratios = [row["ratios"].get(name) for name in DOCUMENTED]
+        lines.append(
+            [row["network"], str(row["rows"]), f"{1e3 * row['seconds']:.3g}"]
+            + [f"{row[key]:.0%}" for key in ("gemm_share", "bandwidth_share")]
+            + ["-" if ratio is None else f"{ratio:.2g}" for ratio in ratios]
+        )
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def main():
     """Print the tables, and write them if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small networks only")
+    parser.add_argument("--metrics", nargs="*", help="these only")
+    parser.add_argument("--only", default="", help="networks whose name has this in it")
     parser.add_argument("--json", help="file to write")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--limit", type=float, default=4.0, help="seconds of a step, at most")
+    parser.add_argument("--markdown", action="store_true", help="print the documented table")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=2.0, help="seconds of a step, at most")
     arguments = parser.parse_args()
     with threadpool_limits(1):
-        rates = machine_rates()
+        rates = machine_rates(arguments.quick)
         print(f"product {rates[0] / 1e9:.1f} Gflop/s, copy {rates[1] / 1e9:.1f} GB/s")
         rows = []
-        for row in table(arguments.quick, arguments.repeats, arguments.limit, rates):
+        for row in table(arguments, rates):
             rows.append(row)
             show(row)
         growth = slopes(arguments.quick, arguments.repeats)
     print("\nlog-log slopes (the paper's)")
     for what, found in growth.items():
         print(f"  {what:8s}", *(f"{m} {s['slope']:.2f} ({s['paper']})" for m, s in found.items()))
+    if arguments.markdown:
+        print(markdown(rows))
     if arguments.json:
         with open(arguments.json, "w") as file:
             result = {"flops": rates[0], "bytes": rates[1], "steps": rows, "slopes": growth}
