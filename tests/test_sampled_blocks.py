@@ -189,3 +189,23 @@ def test_memory_and_size():
     tracemalloc.stop()
     assert peak < 200 * 501**2 * 8 / 5
     assert len(pickle.dumps(estimator._state.running)) < 10_000
+
+
+def test_shared_activities():
+    """Those of `incoming`, as views of consecutive sources, copies of others."""
+    masks = [np.array([[1, 0, 1], [1, 1, 1], [1, 1, 0]]), np.ones((3, 2))]
+    adjacency = np.triu(np.ones((6, 6)), 1)
+    adjacency[:, :2] = 0
+    for topology, view in (
+        (Topology.layered([3, 4, 2]), True),
+        (Topology.from_sparse(masks), False),
+        (Topology.from_sparse(adjacency, n_inputs=2), False),
+        (Topology.random_links([3, 1, 1], 3, replace=True, random_state=1, merge=False), False),
+    ):
+        lin = problem_of("square", topology).point().lin
+        for group in topology.groups:
+            if group.shared and group.fan_in:
+                activities = lin.shared_activities(group)
+                np.testing.assert_array_equal(activities, lin.incoming(group)[0, 1:])
+                shares = [np.shares_memory(activities, a) for a in (lin.a, lin.inputs.values)]
+                assert any(shares) or not view

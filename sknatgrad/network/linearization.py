@@ -335,9 +335,9 @@ class Linearization:
         ndarray of shape (fan_in, n_samples)
             A view where the sources are consecutive inputs or units; not to be changed.
         """
-        first, last = int(group.sources[0, 0]), int(group.sources[0, -1])
-        n_inputs = self.topology.n_inputs
-        if last - first + 1 == group.fan_in:
+        sources, n_inputs = group.sources[0], self.topology.n_inputs
+        first, last = int(sources[0]), int(sources[-1])
+        if (np.diff(sources) == 1).all():
             if first >= n_inputs:
                 return self.a[first - n_inputs : last + 1 - n_inputs]
             if last < n_inputs and not sparse.issparse(self.inputs.values):

@@ -277,7 +277,7 @@ def markdown(rows):
         lines.append(
             [row["network"], str(row["rows"]), f"{1e3 * row['seconds']:.3g}"]
             + [f"{row[key]:.0%}" for key in ("gemm_share", "bandwidth_share")]
-            + ["-" if ratio is None else f"{ratio:.2g}" for ratio in ratios]
+            + ["-" if ratio is None else f"{float(f'{ratio:.2g}'):g}" for ratio in ratios]
         )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
