@@ -8,11 +8,10 @@ well it explains an image, its log-likelihood (``score_samples``), also tells wh
 of the kind it has seen: here it has never met a seven.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from figure_file import save_figure
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
@@ -49,7 +48,7 @@ print(f"Area under the ROC curve as an outlier score: {area:.3f}")
 
 
 # %%
-def draw(path):
+def draw():
     """Inputs above reconstructions, one digit of each kind, and the scores by digit."""
     from matplotlib.figure import Figure
 
@@ -75,16 +74,8 @@ def draw(path):
         box.set_facecolor("#D55E00" if digit == UNSEEN else "#56B4E9")
     ax.set(xlabel=f"digit ({UNSEEN} was never seen)", ylabel="log-likelihood (nats)")
     ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    try:
-        draw(arguments.out / "autoencoder_digits.png")
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(draw, __file__, __doc__)

@@ -8,10 +8,9 @@ search tries two of its settings, the metric it trains in and the reading of its
 The pixels go in as they are, 0 to 16.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
+from figure_file import save_figure
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import VarianceThreshold
@@ -62,7 +61,7 @@ print(f"Its accuracy on the test rows: {search.score(X_test, y_test):.3f}")
 
 
 # %%
-def draw(path):
+def draw():
     """The grid, coloured by accuracy and by log-loss; dark is good."""
     from matplotlib.figure import Figure
 
@@ -79,16 +78,8 @@ def draw(path):
         ax.set(title=f"{title}, cross-validated", xlabel="output", ylabel="metric")
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    try:
-        draw(arguments.out / "digits_pipeline_grid.png")
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(draw, __file__, __doc__)

@@ -9,11 +9,10 @@ same network on all three, step by step. The plain gradient (``euclidean``) does
 does in a step depends on the units, and the line search can only choose how far to go.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from figure_file import save_figure
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -54,7 +53,7 @@ for metric, found in curves.items():
 
 
 # %%
-def draw(path):
+def draw():
     """Three curves a metric; those of qd_bp lie on each other."""
     from matplotlib.figure import Figure
 
@@ -68,16 +67,8 @@ def draw(path):
         ax.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("training log-loss (nats)")
     figure.axes[0].legend(frameon=False, title="features")
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    try:
-        draw(arguments.out / "invariance.png")
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(draw, __file__, __doc__)

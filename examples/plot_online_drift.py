@@ -13,10 +13,8 @@ The network answers with the average of its weights over the last steps, some tw
 at most: this quiets the noise of single steps, and lags behind a drift by as much.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from figure_file import save_figure
 from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -67,7 +65,7 @@ for name, history in accuracy.items():
 
 
 # %%
-def draw(path):
+def draw():
     """Accuracy over the last batches, as the stream goes on."""
     from matplotlib.figure import Figure
 
@@ -81,16 +79,8 @@ def draw(path):
     ax.set_ylim(top=1.0)
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, loc="lower right")
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    try:
-        draw(arguments.out / "online_drift.png")
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(draw, __file__, __doc__)

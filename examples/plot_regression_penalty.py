@@ -9,10 +9,8 @@ table is how much is fitted. We let the penalty ``alpha`` and early stopping fin
 how training and test score part without either.
 """
 
-import argparse
-from pathlib import Path
-
 import numpy as np
+from figure_file import save_figure
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -44,7 +42,7 @@ def compute():
     return grid.cv_results_, models
 
 
-def draw(path, results):
+def draw(results):
     """Training and validation score against the penalty."""
     from matplotlib.figure import Figure
 
@@ -59,20 +57,12 @@ def draw(path, results):
     ax.set_xticks(range(len(ALPHAS)), [f"{alpha:g}" for alpha in ALPHAS])
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
-    figure.savefig(path, dpi=120)
-    print(f"Figure: {path}")
+    return figure
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.strip().split("\n")[1])
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     results, models = compute()
     print("R^2 on the test rows")
     for name, score in models.items():
         print(f"{name:24s} {score:6.3f}")
-    try:
-        draw(arguments.out / "regression_penalty.png", results)
-    except ImportError:
-        print("No figure: matplotlib is not installed.")
+    save_figure(lambda: draw(results), __file__, __doc__)

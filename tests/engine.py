@@ -51,6 +51,11 @@ KNOWN_PAIRS = [
 
 
 # ------------------------------------------------------------------------------ numbers
+def random_csr(n_rows, n_columns, density, seed=0):
+    """A random CSR array, in words that SciPy 1.11 knows as well."""
+    return sparse.csr_array(sparse.random(n_rows, n_columns, density, random_state=seed))
+
+
 def assert_close(actual, desired, tolerance=1e-8):
     """Closeness relative to the largest entry."""
     scale = np.abs(desired).max(initial=0.0)

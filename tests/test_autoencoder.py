@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from engine import random_csr
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
@@ -179,6 +180,19 @@ def test_code_layer(iris):
         make(()).fit(iris)
 
 
+def test_code_layer_of_given_links(iris):
+    """Masks say which layers there are, and a code that they do not have is refused early."""
+    masks = [np.ones((4, 3)), np.ones((3, 2)), np.ones((2, 4))]
+    assert make(connectivity=masks).fit(iris).transform(iris).shape == (150, 2)
+    assert make(connectivity=masks, code_layer=0).fit(iris).transform(iris).shape == (150, 3)
+    est = make(connectivity=masks, code_layer=2)
+    with pytest.raises(ValueError, match="code_layer=2 is not one of the 2"):
+        est.fit(iris)
+    assert not hasattr(est, "topology_")
+    with pytest.raises(ValueError, match="hidden layer"):
+        make(connectivity=[np.ones((4, 4))]).fit(iris)
+
+
 def test_codes_of_another_width_are_refused(iris):
     """The message says how many columns are needed."""
     with pytest.raises(ValueError, match="3"):
@@ -188,7 +202,7 @@ def test_codes_of_another_width_are_refused(iris):
 # ------------------------------------------------------------------- sparse data
 def big_sparse(n_samples=20_000, n_features=2000):
     """Bits, one in two hundred set; dense it would take 320 MB."""
-    X = sp.random_array((n_samples, n_features), density=5e-3, rng=0, format="csr")
+    X = random_csr(n_samples, n_features, 5e-3)
     X.data[:] = 1.0
     return X
 
@@ -235,7 +249,7 @@ def test_validation_does_not_make_sparse_data_dense():
 @pytest.mark.parametrize("binary", [True, False])
 def test_sparse_equals_dense(batch_size, binary):
     """Sparse rows give what dense ones give, in all methods."""
-    X = sp.random_array((150, 12), density=0.2, rng=np.random.default_rng(0), format="csr")
+    X = random_csr(150, 12, 0.2)
     X = X if binary else 10 * X
     one, other = make(batch_size=batch_size), make(batch_size=batch_size)
     one.fit(X)

@@ -3,8 +3,10 @@
 import io
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
+import joblib
 import numpy as np
 import pytest
 import reference as ref
@@ -101,7 +103,7 @@ def test_outputs_over_classes_refuse_multilabel_targets(output):
         make(output=output).fit(*three_labels())
 
 
-@pytest.mark.parametrize("hidden", [(6,), (100,)])
+@pytest.mark.parametrize("hidden", [(), (6,), (100,)])
 @pytest.mark.parametrize(
     ("output", "activation"),
     [
@@ -111,22 +113,64 @@ def test_outputs_over_classes_refuse_multilabel_targets(output):
         ("spherical", "logistic"),
         ("spherical", "tanh"),
         ("spherical", "scaled_tanh"),
+        ("spherical", "identity"),
         ("square", "identity"),
         ("square", "logistic"),
         ("square", "tanh"),
     ],
 )
 def test_output_activations(output, activation, hidden):
-    """Outputs that allow several activations learn with each, in small and in wide networks.
-
-    Spherical outputs of units that cross zero are left out where the network is wide: the
-    loss has a pole at zero, and such networks often end beside it.
-    """
-    if output == "spherical" and activation != "logistic" and hidden == (100,):
-        pytest.skip("a pole of the loss")
+    """Outputs that allow several activations learn with each, in small and in wide networks."""
     X, y = clouds()
-    clf = make(hidden, output=output, output_activation=activation, max_iter=200)
-    assert clf.fit(X, y).score(X, y) > 0.95
+    for seed in range(3):
+        clf = make(hidden, output=output, output_activation=activation, max_iter=200)
+        assert clf.set_params(random_state=seed).fit(X, y).score(X, y) > 0.95
+
+
+def test_several_columns_of_classes_are_refused():
+    """An indicator matrix holds 0 and 1: other columns are not read as one."""
+    X, y = clouds()
+    for target in (np.column_stack([y, y]), np.column_stack([y, y > 0])):
+        with pytest.raises(ValueError, match="several columns"):
+            make().fit(X, target)
+
+
+@pytest.mark.parametrize("classes", [3, [[0, 1, 2]]])
+def test_classes_are_one_axis(classes):
+    """Neither a number nor a matrix."""
+    with pytest.raises(ValueError, match="1d array"):
+        make().partial_fit(*clouds(), classes=classes)
+
+
+@pytest.mark.parametrize("change", [{"output": "bernoulli"}, {"output_activation": "tanh"}])
+def test_streams_refuse_another_output(change):
+    """What the network was built with is not silently kept."""
+    X, y = clouds()
+    clf = make().partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="output"):
+        clf.set_params(**change).partial_fit(X, y)
+
+
+def test_questions_before_the_fit():
+    """Attributes and methods say what is missing, and `hasattr` is False."""
+    for name in ("coefs_", "intercepts_", "output_coefs_"):
+        with pytest.raises(NotFittedError):
+            getattr(make(), name)
+        assert not hasattr(make(), name)
+
+
+def test_direction_needs_targets():
+    """The gradient depends on them."""
+    X, y = clouds()
+    with pytest.raises(ValueError, match="pass y"):
+        make(max_iter=1).fit(X, y).direction(X)
+
+
+def test_weights_whose_sum_overflows():
+    """Their mean would not be a number."""
+    X, y = clouds()
+    with pytest.raises(ValueError, match="finite sum"):
+        make().fit(X, y, np.full(len(y), 1e308))
 
 
 LABELS = {
@@ -871,18 +915,18 @@ def test_n_init_with_warm_start(n_jobs):
 
 def test_n_init_survives_a_start_that_fails(monkeypatch):
     """One start that overflows does not spoil the others."""
-    from sknatgrad.estimators import _base
+    from sknatgrad.estimators import _starts
 
-    whole, calls = _base.start_and_run, []
+    whole, calls = _starts.start_and_run, []
 
     def failing(*arguments):
-        trainer, state, error = whole(*arguments)
-        calls.append(trainer)
+        outcome, state = whole(*arguments)
+        calls.append(outcome)
         if len(calls) == 1:
-            trainer.final_loss, error = np.nan, ValueError("overflow")
-        return trainer, state, error
+            outcome = replace(outcome, loss=np.nan, error=ValueError("overflow"))
+        return outcome, state
 
-    monkeypatch.setattr(_base, "start_and_run", failing)
+    monkeypatch.setattr(_starts, "start_and_run", failing)
     X, y = clouds()
     clf = make(n_init=2, max_iter=5).fit(X, y)
     assert len(calls) == 2 and clf.score(X, y) > 0.9
@@ -1043,6 +1087,53 @@ def test_scoring_monitor_scores_every_pass():
     clf = make(max_iter=4, **NO_STOP).set_callbacks(monitor).fit(X, y)
     scores = [row["neg_log_loss"] for row in monitor.get_logs().data if row["task_name"] == "pass"]
     np.testing.assert_allclose(np.negative(scores), clf.loss_curve_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", [None, "loky", "threading"])
+def test_scoring_monitor_scores_every_start(backend):
+    """One row a pass below a task a start, whoever runs it, and no other bits than without."""
+    callback = pytest.importorskip("sklearn.callback")
+    X, y = clouds()
+    plain = make(n_init=3, max_iter=4, **NO_STOP).fit(X, y)
+    monitor, recorder = callback.ScoringMonitor(scoring="neg_log_loss"), Recorder()
+    clf = clone(plain).set_params(n_jobs=2).set_callbacks(monitor)
+    if backend != "loky":
+        clf.set_callbacks(monitor, recorder)
+    if backend is None:
+        clf.set_params(n_jobs=None)
+    with joblib.parallel_config(backend or "loky"):
+        clf.fit(X, y)
+    assert clf.loss_curve_ == plain.loss_curve_
+    rows = {row["task_id_path"]: row for row in monitor.get_logs().data}
+    passes = [path for path in rows if rows[path]["task_name"] == "pass"]
+    assert sorted(passes) == [(0, start, number) for start in range(3) for number in range(4)]
+    last = [-rows[0, start, 3]["neg_log_loss"] for start in range(3)]
+    ends = [-rows[0, start]["neg_log_loss"] for start in range(3)]
+    assert ends == last and min(last) == pytest.approx(clf.loss_, rel=1e-6)
+    assert -rows[0,]["neg_log_loss"] == pytest.approx(clf.loss_, rel=1e-6)
+    if backend != "loky":
+        assert recorder.n_begun == recorder.n_ended == 1 + 3 + 12
+
+
+def test_callback_stops_one_start():
+    """A true answer after a pass ends its start; the others go on."""
+    pytest.importorskip("sklearn.callback")
+    X, y = clouds()
+    recorder = Recorder(stop_at=3)
+    make(max_iter=5, n_init=2, **NO_STOP).set_callbacks(recorder).fit(X, y)
+    assert recorder.n_begun == recorder.n_ended == 1 + 2 + 3 + 5
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_progress_bar_of_many_starts(n_jobs, capsys):
+    """The bars of fit, starts and passes end complete."""
+    callback = pytest.importorskip("sklearn.callback")
+    pytest.importorskip("rich")
+    X, y = clouds()
+    clf = make(max_iter=3, n_init=2, n_jobs=n_jobs, **NO_STOP)
+    clf.set_callbacks(callback.ProgressBar()).fit(X, y)
+    shown = capsys.readouterr().out
+    assert "start" in shown and "100%" in shown
 
 
 def test_no_callbacks_are_needed():

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
@@ -82,27 +83,33 @@ def test_number_of_checks(estimator):
     assert len(list(estimator_checks_generator(estimator()))) >= N_CHECKS[estimator] - 2
 
 
-ALL_CHECKS = """
+CHECKED = """
 import json, warnings
 warnings.simplefilter("ignore")
 from sklearn.utils.estimator_checks import check_estimator
-import sknatgrad
+import test_conformance
 results = [
-    (name, result["check_name"], result["status"])
-    for name in ("RiemannianMLPClassifier", "RiemannianMLPRegressor", "RiemannianAutoEncoder")
-    for result in check_estimator(getattr(sknatgrad, name)(), on_fail=None, on_skip=None)
+    (type(estimator).__name__, result["check_name"], result["status"])
+    for estimator in test_conformance.{estimators}
+    for result in check_estimator(estimator, on_fail=None, on_skip=None)
 ]
 print(json.dumps(results))
 """
 
 
-def test_array_api_dispatch():
+@pytest.mark.parametrize(
+    "estimators", ["DEFAULTS", "FAMILIES[:2]", pytest.param("FAMILIES", marks=pytest.mark.slow)]
+)
+def test_array_api_dispatch(estimators):
     """With SCIPY_ARRAY_API, which must be set before SciPy is imported, no check is skipped."""
-    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     run = subprocess.run(
-        [sys.executable, "-c", ALL_CHECKS], env=environment, capture_output=True, text=True
+        [sys.executable, "-c", CHECKED.format(estimators=estimators)],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stderr
     results = json.loads(run.stdout.splitlines()[-1])
     assert [result for result in results if result[2] != "passed"] == []
-    assert len(results) >= sum(N_CHECKS.values()) - 6
+    assert len(results) >= sum(N_CHECKS[type(est)] - 2 for est in eval(estimators))

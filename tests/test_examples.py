@@ -15,6 +15,8 @@ SAID = {
     "plot_autoencoder_digits": "Area under the ROC curve",
     "plot_digits_pipeline_grid": "accuracy on the test rows",
     "plot_invariance": "euclidean  X + 1000",
+    "plot_paper_autoencoder": "bp         tanh",
+    "plot_quasi_diagonal_vs_diagonal": "qd_bp    losses of the first ten steps",
     "plot_regression_penalty": "ridge regression",
     "plot_online_drift": "StandardScaler + SGDClassifier",
 }
@@ -58,7 +60,8 @@ def test_every_example_is_known_here():
 
 def test_example_without_matplotlib(tmp_path):
     (tmp_path / "matplotlib.py").write_text("raise ImportError('none')", encoding="utf-8")
-    code = f"import runpy, sys; sys.path.insert(0, {str(tmp_path)!r}); sys.argv = ['x']; "
+    folders = [str(tmp_path), str(FOLDER)]
+    code = f"import runpy, sys; sys.path[:0] = {folders!r}; sys.argv = ['x']; "
     code += f"runpy.run_path({str(FOLDER / QUICKEST) + '.py'!r}, run_name='__main__')"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300

@@ -499,12 +499,18 @@ def test_large_networks_with_absolute_damping(name, size):
 @pytest.mark.parametrize("graph", ["layered", "dag"])
 @pytest.mark.parametrize("name", METRICS)
 def test_safeguarded_modulus(name, graph):
-    """c + q (d loss / d v)^2, with c of softened slopes; its full form is that of more seeds."""
+    """c + q (d loss / d v)^2, with c of softened slopes; its full form is that of more seeds.
+
+    Where the loss is more than one nat an output, the share q is divided by it.
+    """
     problem = problem_of("softmax", graphs()[graph])
+    problem.theta[:] *= 5
     point, base = problem.point(), get_metric(name, N_DRAWS).modulus
     modulus = Safeguarded(base, 0.3, 0.1)
     expected = base.values(point.softened(0.1), np.random.RandomState(0))
-    expected = expected + 0.3 * point.backpropagated**2
+    loss = problem.output.loss(point.v, problem.target) / problem.topology.n_outputs
+    assert loss.min() < 1 < loss.max()
+    expected = expected + 0.3 / np.maximum(1, loss) * point.backpropagated**2
     rescue = 0.0
     if base.vanishes_with_residual:
         rescue = 1e-3 * Backpropagated().values(point.softened(0.1), None)

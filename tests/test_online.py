@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine import assert_close, parts_of, problem_of
+from engine import assert_close, parts_of, problem_of, random_csr
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 
 from sknatgrad import (
@@ -206,7 +207,7 @@ def test_several_targets_in_a_stream():
 def test_sparse_rows(metric):
     """Single sparse rows, many of them empty, are what dense ones are."""
     y = iris()[1]
-    X = sp.random_array((150, 30), density=0.03, rng=np.random.default_rng(0), format="csr")
+    X = random_csr(150, 30, 0.03)
     assert (np.diff(X.indptr) == 0).sum() > 30
     one = stream(make(metric=metric), X, y, classes=[0, 1, 2])
     other = stream(make(metric=metric), X.toarray(), y, classes=[0, 1, 2])
@@ -268,3 +269,22 @@ def test_families_learn_row_by_row(metric, how):
                 stream(clf, X, y, classes=[0, 1, 2])
     assert np.isfinite(flat(clf)).all() and np.isfinite(clf.loss_curve_).all()
     assert clf.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["events", "counts"])
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+def test_rare_events_row_by_row(kind, how):
+    """A rare row pulls as hard as it should: the mean is learnt, not the median (which is 0)."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 3))
+    y = rng.poisson(0.1 * np.exp(X @ [0.5, -0.3, 0.0]))
+    est = RiemannianMLPRegressor(loss="poisson")
+    if kind == "events":
+        est, y = RiemannianMLPClassifier(), np.minimum(y, 1)
+    est.set_params(hidden_layer_sizes=(), batch_size=1, random_state=0)
+    best = clone(est).set_params(batch_size=800, metric="bp", max_iter=30).fit(X, y).loss(X, y)
+    if how == "fit":
+        est.set_params(max_iter=2).fit(X, y)
+    else:
+        stream(est, X, y, **({"classes": [0, 1]} if kind == "events" else {}))
+    assert est.loss(X, y) < best + 0.02

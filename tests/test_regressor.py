@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
@@ -108,6 +109,13 @@ def test_negative_counts_are_refused():
     X, y = counts(20)
     with pytest.raises(ValueError, match=r"negative|>= 0|poisson"):
         make(loss="poisson").fit(X, y - 10)
+
+
+def test_sparse_targets_are_refused(data):
+    """The message says what to do."""
+    X, y = data
+    with pytest.raises(ValueError, match="toarray"):
+        make().fit(X, sp.csr_array(y[:, None]))
 
 
 # ------------------------------------------------------------------- targets

@@ -380,3 +380,49 @@ def test_layout_is_dense_unless_large_and_sparse():
     dense = Topology.random_links([400, 400], 100, random_state=0)
     kinds = [type(topology.levels[0].links[0]) for topology in (small, large, dense)]
     assert kinds == [kernels.MaskedLinks, kernels.SparseLinks, kernels.MaskedLinks]
+
+
+# ---------------------------------------------------------------------- parallel links
+PARALLEL = Topology.random_links([7, 5, 3, 6], 4, replace=True, merge=False, random_state=0)
+
+
+def test_parallel_links_are_kept_with_a_weight_each():
+    assert PARALLEL.n_parameters == 4 * (5 + 3 + 6) + 14 and PARALLEL.has_parallel_links
+    merged = Topology.random_links([7, 5, 3, 6], 4, replace=True, random_state=0)
+    assert not merged.has_parallel_links and merged.n_parameters < PARALLEL.n_parameters
+    assert edges(PARALLEL) == edges(merged)
+
+
+def test_units_with_the_same_parallel_links_are_no_full_level():
+    topology = Topology.random_links([1, 2], 3, replace=True, merge=False)
+    assert topology.n_parameters == 8 and not topology.levels[0].full
+
+
+def test_parallel_links_compute_what_their_sums_do_and_square_apart():
+    """Loops over single links: forward, backward, and backward with squares."""
+    rng = np.random.RandomState(0)
+    theta, X = rng.standard_normal(PARALLEL.n_parameters), rng.standard_normal((4, 7))
+    lin = Network.build(PARALLEL, "tanh", "tanh").linearize(theta, X)
+    links = [(p, PARALLEL.source[p], PARALLEL.owner[p]) for p in np.flatnonzero(PARALLEL.is_weight)]
+    a = np.vstack([X.T, np.zeros((PARALLEL.n_units, 4))])
+    for unit in range(PARALLEL.n_units):
+        incoming = [theta[p] * a[source] for p, source, owner in links if owner == unit]
+        a[7 + unit] = np.tanh(theta[PARALLEL.bias[unit]] + sum(incoming))
+    assert_close(lin.a, a[7:])
+    seed = rng.standard_normal((6, 4))
+    for pull, power in ((lin.pull, 1), (lin.pull_squared, 2)):
+        values = np.zeros((PARALLEL.n_units, 4))
+        values[PARALLEL.outputs] = seed
+        for p, source, owner in reversed(links):
+            if source >= 7:
+                slope = (1 - a[source] ** 2) ** power
+                values[source - 7] += theta[p] ** power * values[owner] * slope
+        assert_close(pull(seed), values)
+    means = [(a[source] * values[owner]).mean() for _, source, owner in links]
+    assert_close(lin.edge_mean(values)[PARALLEL.is_weight], means)
+
+
+def test_parallel_links_do_not_fit_into_matrices():
+    theta = np.arange(float(PARALLEL.n_parameters))
+    with pytest.raises(ValueError, match="parallel links"):
+        parameters.join(PARALLEL, *parameters.split(PARALLEL, theta))

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine import assert_close, parts_of, problem_of
+from engine import assert_close, parts_of, problem_of, random_csr
 from sklearn import config_context
 from sklearn.datasets import load_digits, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -143,13 +143,24 @@ def test_line_search_gives_up():
 
 
 def test_trust_region_caps_the_predicted_change():
-    """rate^2 slope / 2 is at most the radius; the rate at most the one given."""
+    """rate^2 slope / 2 is at most the radius, the promised gain the loss, the rate its limit."""
     rule = STEP_RULES["trust_region"](0.5)
     for slope in (1e-6, 1.0, 8.0, 1e6):
-        rate = rule.propose(slope)
-        assert rate <= 0.5 and rate**2 * slope / 2 <= rule.radius * (1 + 1e-12)
-        assert rate == 0.5 or rate**2 * slope / 2 == pytest.approx(rule.radius)
-    assert rule.propose(0.0) == 0.0 == rule.propose(-1.0)
+        for loss in (1e-3, 1.0, 100.0):
+            rate = rule.propose(slope, loss)
+            caps = 0.5, np.sqrt(2 * rule.radius * max(1.0, loss) / slope), loss / slope
+            assert rate == pytest.approx(min(caps), rel=1e-12)
+    assert rule.propose(0.0, 1.0) == rule.propose(-1.0, 1.0) == rule.propose(1.0, np.inf) == 0.0
+
+
+def test_trust_region_is_shared_by_small_batches():
+    """Slopes and losses count as means over the last steps, evenly over the first ones."""
+    rule = STEP_RULES["trust_region"](10.0, radius=0.01, memory=4)
+    slopes, mean = [1.0, 9.0, 2.0, 4.0, 100.0], 0.0
+    for step, slope in enumerate(slopes, start=1):
+        mean += (slope - mean) / min(step, 4)
+        assert rule.propose(slope, 1.0) == pytest.approx(np.sqrt(0.02 / mean))
+    assert np.mean(slopes[:4]) * 3 / 4 + 100 / 4 == pytest.approx(mean)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +225,25 @@ def test_rejected_step_changes_nothing(rule):
     np.testing.assert_array_equal(passes.parameters, before)
     np.testing.assert_array_equal(passes._direction[0], direction)
     assert loss == objective.evaluate(before).loss
+
+
+def test_random_metric_is_drawn_anew_after_a_rejected_step():
+    objective, parameters = objective_of()
+    passes = batch_pass(objective, parameters, STEP_RULES["adaptive"](1e6), "qd_mc_fisher")
+    moduli, differentiate = [], objective.differentiate
+
+    def watched(*args):
+        gradient, statistics = differentiate(*args)
+        moduli.append(statistics[0][0])
+        return gradient, statistics
+
+    objective.differentiate = watched
+    history = History()
+    for _ in range(3):
+        passes.run(history)
+    assert history.n_rejected == 3
+    np.testing.assert_array_equal(passes.parameters, parameters)
+    assert not np.allclose(moduli[0], moduli[1]) and not np.allclose(moduli[1], moduli[2])
 
 
 def test_accepted_step_is_parameters_plus_rate_times_direction():
@@ -328,7 +358,7 @@ def test_coordinates_leave_parameters_alone():
 def test_scale_of_sparse_data_is_that_of_dense(weighted):
     """Mean, deviation and sign of skewness, with and without weights."""
     rng = np.random.default_rng(0)
-    X = sp.random_array((200, 12), density=0.2, rng=rng, format="csr")
+    X = random_csr(200, 12, 0.2)
     weight = rng.integers(0, 4, size=200).astype(float) if weighted else None
     one, other = InputScale.of_data(X, weight), InputScale.of_data(X.toarray(), weight)
     np.testing.assert_allclose(one.centre, other.centre, rtol=1e-12)

@@ -11,35 +11,32 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
-from ..compiled import get_kernels, with_kernels
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import Stopping
-from ..training.objective import chunks
 from ..training.passes import Path
-from ..training.session import begin, run, start_and_run
+from ..training.session import begin, run
 from ..training.settings import Settings
-from ..training.single_thread import single_thread
 from ..training.state import Model
-from ._architecture import build_topology, canonical, layer_sizes
-from ._callbacks import CallbackSupportMixin, PassObserver
+from ._architecture import build_topology, layer_sizes
+from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit
 from ._held_out import hold_out
+from ._partitioned import is_partitioned
+from ._prediction import PredictionMixin
+from ._starts import best_start
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units.
 LARGEST_CHEAP_FAN_IN = 32
-# Memory that forward passes of predictions may take at once.
-_PREDICTION_BYTES = 1 << 24
 
 
 class InconsistentVersionWarning(UserWarning):
     """An estimator was saved by another version of sknatgrad."""
 
 
-class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
+class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
     """Base class of the estimators; see `RiemannianMLPClassifier`."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -110,6 +107,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             shuffle=self.shuffle,
             alpha=self.alpha,
             stopping=Stopping(self.max_iter, self.tol, self.n_iter_no_change),
+            n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
     def _resolved_metric(self):
@@ -120,52 +118,54 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             name = "bp" if largest <= LARGEST_CHEAP_FAN_IN else "qd_bp"
         return get_metric(name, self.n_mc_samples)
 
-    def _fit(self, data, y, validation, observer):
+    def _fit(self, X, y, sample_weight, validation):
+        """The method `fit`, with a triple of validation data."""
+        self._validate_params()
+        observer = begin_fit(self, X, y, sample_weight)
+        with self._unharmed():
+            data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            validation = self._check_validation_data(*validation)
+            trained = self._train(data, y, validation, observer)
+        self._finish(*trained)
+        observer.finish()
+        return self
+
+    def _train(self, data, y, validation, observer):
+        """What `_finish` stores: outcome, state, settings, samples seen before."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         model, settings = self._model(data, rng, warm), self._settings()
         if validation is None and self.early_stopping:
             data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
-        settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
+        n_samples = data.X.shape[0]
+        if data.whole_batches_only:
+            settings = settings.of_whole_batches(n_samples)
+        averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
+        settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        arguments = (
-            model,
-            settings,
-            data,
-            None if validation is None else (validation, self._validation_score),
-            observer if self.n_init == 1 else PassObserver(self.verbose),
-        )
+        scored = None if validation is None else (validation, self._validation_score)
         previous = (self._parameters, self._state.history) if warm else None
-        results = self._run_starts(seeds, previous, arguments)
-        best = min(results, key=lambda result: (result[2] is not None, result[0].final_loss))
-        return *best, settings, self.t_ if warm else 0
-
-    def _run_starts(self, seeds, previous, arguments):
-        """Results of all starts, or of those before an interrupt."""
-        model, settings, data, validation, observer = arguments
         calls = [
-            (model, settings, data, seed, deepcopy(previous), validation, observer)
-            for seed in seeds
+            (model, settings, data, seed, deepcopy(previous), scored, watcher)
+            for seed, watcher in zip(seeds, observer.of_starts(self.n_init), strict=True)
         ]
-        if self.n_jobs not in (None, 1) and len(seeds) > 1:
-            kernels = get_kernels()
-            return Parallel(n_jobs=self.n_jobs)(
-                delayed(with_kernels)(kernels, start_and_run, *call) for call in calls
-            )
-        results = []
-        for call in calls:
-            try:
-                results.append(start_and_run(*call))
-            except KeyboardInterrupt:
-                if not results:
-                    raise
-                warnings.warn("Training interrupted by user.", stacklevel=4)
-                break
-            if results[-1][0].interrupted:
-                break
-        return results
+        return *best_start(calls, self.n_jobs), settings, self.t_ if warm else 0
 
-    def _partial_fit(self, data, first):
+    def _partial_fit(self, X, y, sample_weight, **known):
+        """The method `partial_fit`."""
+        self._validate_params()
+        if is_partitioned(X):
+            raise ValueError(
+                "partial_fit takes rows in memory: call it on one block after the other."
+            )
+        first = not self.__sklearn_is_fitted__()
+        with self._unharmed():
+            data, _ = self._check_training_data(X, y, sample_weight, reset=first, **known)
+            trained = self._train_on(data, first)
+        return self._finish(*trained)
+
+    def _train_on(self, data, first):
+        """One pass over the next rows of a stream; returns as `_train`."""
         rng = check_random_state(self.random_state)
         model, settings = self._model(data, rng, keep=not first), self._settings()
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
@@ -177,8 +177,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             if not np.array_equal(self._parameters, self._stored):
                 state.path = Path.starting_at(state.coordinates.inward(self._parameters))
         observer = PassObserver(self.verbose)
-        trainer, error = run(model, settings, data, state, observer=observer, streaming=True)
-        return trainer, state, error, settings, 0 if first else self.t_
+        outcome = run(model, settings, data, state, observer=observer, streaming=True)
+        return outcome, state, settings, 0 if first else self.t_
 
     @contextmanager
     def _unharmed(self):
@@ -191,11 +191,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             vars(self).update(before)
             raise
 
-    def _finish(self, trainer, state, error, settings, seen):
+    def _finish(self, outcome, state, settings, seen):
         """Store what was learned, then say if training ended in an overflow."""
-        self._store(trainer, state, settings, seen)
-        if error is not None:
-            raise error
+        self._store(outcome, state, settings, seen)
+        if outcome.error is not None:
+            raise outcome.error
         return self
 
     def _model(self, data, rng, keep):
@@ -215,7 +215,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             connectivity = (connectivity.n_inputs, connectivity.n_units, connectivity.n_parameters)
         if isinstance(connectivity, list | tuple):
             hidden = None
-        output = self._output.name, self._output.activation
+        output = self._output.name, self._output.activation, self.output, self.output_activation
         return joblib.hash((self.activation, connectivity, hidden, output))
 
     def _check_same_architecture(self, sizes):
@@ -227,14 +227,14 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
                 "warm_start=False."
             )
 
-    def _store(self, trainer, state, settings, seen):
+    def _store(self, outcome, state, settings, seen):
         history = state.history
         self._state, self.metric_ = state, settings.metric
         self._parameters = state.coordinates.outward(state.path.average)
         self._stored = self._parameters.copy()
-        self.n_iter_ = trainer.n_iter
-        self.t_ = seen + trainer.n_iter * trainer.passes.objective.n_samples
-        self.loss_ = float(trainer.final_loss)
+        self.n_iter_ = outcome.n_iter
+        self.t_ = seen + outcome.n_seen
+        self.loss_ = outcome.loss
         self.loss_curve_ = history.losses
         self.best_loss_ = min(history.losses, default=self.loss_)
         self.validation_scores_ = history.validation_scores or None
@@ -257,38 +257,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, BaseEstimator):
             raise ValueError("X_val needs y_val.")
         return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
 
-    # ------------------------------------------------------------- prediction
-    def _output_values(self, X):
-        """Output pre-activations, (n_outputs, n_samples), chunk by chunk."""
-        values = np.empty((self.topology_.n_outputs, X.shape[0]))
-        for chunk in self._prediction_chunks(X):
-            values[:, chunk] = self._linearize(X[chunk]).output_preactivations
-        return values
-
-    def _prediction_chunks(self, X):
-        """Slices of rows whose forward pass takes bounded memory."""
-        topology = self.topology_
-        row_bytes = 8 * (X.shape[1] + 3 * topology.n_units + 4 * topology.n_outputs)
-        return chunks(X.shape[0], max(1, _PREDICTION_BYTES // row_bytes))
-
-    def _linearize(self, X):
-        theta = self._parameters[: self.topology_.n_parameters]
-        with single_thread():
-            return self._network.linearize(theta, X)
-
-    @property
-    def _bound_output(self):
-        return self._output.with_parameters(self._parameters[self.topology_.n_parameters :])
-
-    def _check_X(self, X):
-        check_is_fitted(self)
-        return canonical(
-            validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
-        )
-
     @property
     def output_coefs_(self):
         """The output's own trained parameters (of "scaled_softmax"), else empty."""
+        check_is_fitted(self)
         return self._parameters[self.topology_.n_parameters :].copy()
 
     def __getstate__(self):

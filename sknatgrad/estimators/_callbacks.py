@@ -21,18 +21,44 @@ except ImportError:
 class PassObserver:
     """Told of every pass: prints if asked to, and runs the callbacks.
 
+    Callbacks see a task for the fit, and one below it for each pass; where there are
+    several starts, one for each of them in between.
+
     Parameters
     ----------
     verbose : bool or int
     context : CallbackContext, optional
-        The fit's own; one child of it is made a pass.
+        One child of it is made a pass.
+    own_start : bool
+        Whether the context is that of one start among several.
     **data
         What callbacks are given: estimator, X, y, metadata.
     """
 
-    def __init__(self, verbose=False, context=None, **data):
+    def __init__(self, verbose=False, context=None, own_start=False, **data):
         self.verbose, self._context, self._data = verbose, context, data
-        self._pass = None
+        self._own_start, self._pass = own_start, None
+
+    def of_starts(self, n_starts):
+        """One observer a start, made before any is sent to another process."""
+        if n_starts == 1 or self._context is None:
+            return [self] * n_starts
+        n_passes = self._data["estimator"].max_iter
+        contexts = [
+            self._context.subcontext(task_name="start", task_id=number, max_subtasks=n_passes)
+            for number in range(n_starts)
+        ]
+        return [PassObserver(self.verbose, each, True, **self._data) for each in contexts]
+
+    def begin_start(self):
+        """Before a start."""
+        if self._own_start:
+            self._context.call_on_fit_task_begin(**self._data)
+
+    def end_start(self, parameters):
+        """After a start; `parameters` computes those it ended with."""
+        if self._own_start:
+            self._end(self._context, parameters)
 
     def begin(self):
         """Before a pass."""
@@ -46,9 +72,10 @@ class PassObserver:
             print(f"Iteration {number}, loss = {loss:.8f}")
             if score is not None:
                 print(f"Validation score: {score:f}")
-        if self._pass is None:
-            return False
-        return self._pass.call_on_fit_task_end(
+        return self._pass is not None and self._end(self._pass, parameters)
+
+    def _end(self, context, parameters):
+        return context.call_on_fit_task_end(
             **self._data, reconstruction_attributes=lambda: {"_parameters": parameters()}
         )
 
@@ -60,7 +87,10 @@ class PassObserver:
 
 def begin_fit(estimator, X, y, sample_weight):
     """The observer of a fit that begins."""
-    context = estimator._init_callback_context(max_subtasks=estimator.max_iter)
+    single = estimator.n_init == 1
+    context = estimator._init_callback_context(
+        max_subtasks=estimator.max_iter if single else estimator.n_init, sequential_subtasks=single
+    )
     if context is None or not hasattr(estimator, "_skl_callbacks"):
         return PassObserver(estimator.verbose)
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -25,6 +25,10 @@ def hold_out(data, stratify, fraction, rng):
     ValueError
         If there are too few rows, or a part has no weight.
     """
+    if data.whole_batches_only:
+        raise ValueError(
+            "early_stopping=True can't hold out rows that lie on workers: pass X_val and y_val."
+        )
     rows = np.arange(data.X.shape[0])
     try:
         train, held_out = train_test_split(

@@ -17,11 +17,13 @@ class InspectionMixin:
     @property
     def coefs_(self):
         """Weights, one array (n_in, n_out) a layer; sparse where the layer is."""
+        check_is_fitted(self)
         return self._split(self._parameters)[0]
 
     @property
     def intercepts_(self):
         """Biases, one array (n_out,) a layer."""
+        check_is_fitted(self)
         return self._split(self._parameters)[1]
 
     def _split(self, parameters):
@@ -54,91 +56,10 @@ class InspectionMixin:
         self._parameters = np.concatenate([theta, self._parameters[len(theta) :]])
         return self
 
-    def _objective(self, X, y, sample_weight):
-        X, target, weight = self._check_known_data(X, y, sample_weight)
-        return Objective(self._network, self._output, X, target, weight)
-
-    def _loss(self, X, y, sample_weight):
-        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
-
-    def _direction(self, X, y, metric, damping, damping_mode, sample_weight, random_state):
-        objective = self._objective(X, y, sample_weight)
-        metric = self._chosen_metric(metric, objective)
-        damping = self.damping if damping is None else damping
-        mode = self.damping_mode if damping_mode is None else damping_mode
-        if not damping >= 0 or mode not in ("relative", "absolute"):
-            raise ValueError(
-                "damping must be >= 0 and damping_mode 'relative' or 'absolute'; got "
-                f"{damping!r} and {mode!r}."
-            )
-        gradient, statistics = objective.differentiate(
-            objective.evaluate(self._parameters), metric, self._generator(random_state)
-        )
-        step = metric.solve(self.topology_, statistics, gradient, damping, mode)
-        return self._split(step)
-
-    def _metric_matrix(self, X, y, metric, sample_weight, layer, unit, random_state):
-        objective = self._objective(X, y, sample_weight)
-        metric = self._chosen_metric(metric, objective)
-        statistics = objective.statistics(self._parameters, metric, self._generator(random_state))[
-            0
-        ]
-        if layer is None and unit is None:
-            self._check_dense()
-            return metric.reduction.to_dense(self.topology_, statistics)
-        return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
-
-    def _chosen_metric(self, metric, objective):
-        if metric is None:
-            metric = self._resolved_metric()
-        metric = get_metric(metric, self.n_mc_samples)
-        if metric.modulus.needs_target and objective.target is None:
-            raise ValueError("This metric depends on the targets: pass y.")
-        metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs)
-        return metric
-
-    def _generator(self, random_state):
-        return check_random_state(self.random_state if random_state is None else random_state)
-
-    def _check_dense(self):
-        size = self.topology_.n_parameters
-        if size > _LARGEST_DENSE:
-            raise ValueError(
-                f"The matrix of {size} parameters would take {8 * size**2 / 1e9:.1f} GB: ask for "
-                "one unit with layer= and unit=."
-            )
-
-    def _unit(self, layer, unit):
-        levels = self.topology_.levels
-        if layer is None or unit is None:
-            raise ValueError("layer and unit go together: give both, or neither.")
-        if not 0 <= layer < len(levels) or not 0 <= unit < levels[layer].n_units:
-            raise ValueError(f"There is no unit {unit} in layer {layer}.")
-        return levels[layer].units.start + unit
-
-
-class SupervisedInspectionMixin(InspectionMixin):
-    """The same, for estimators that learn from targets."""
-
-    def loss(self, X, y, sample_weight=None):
-        """Mean ``-ln omega(y)`` in nats, without penalty.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        return self._loss(X, y, sample_weight)
-
     def direction(
         self,
         X,
-        y,
+        y=None,
         *,
         metric=None,
         damping=None,
@@ -155,6 +76,7 @@ class SupervisedInspectionMixin(InspectionMixin):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like
+            Left out by estimators that learn from X alone.
         metric : str or Metric, optional
             The estimator's own by default, like `damping` and `damping_mode`.
         damping : float, optional
@@ -167,8 +89,28 @@ class SupervisedInspectionMixin(InspectionMixin):
         -------
         coef_steps, intercept_steps : list of array
             Laid out like `coefs_` and `intercepts_`.
+
+        Raises
+        ------
+        ValueError
+            If damping can't be used, targets are missing or a matrix is too large.
         """
-        return self._direction(X, y, metric, damping, damping_mode, sample_weight, random_state)
+        objective = self._objective(X, y, sample_weight)
+        if objective.target is None:
+            raise ValueError("The gradient depends on the targets: pass y.")
+        metric = self._chosen_metric(metric, objective)
+        damping = self.damping if damping is None else damping
+        mode = self.damping_mode if damping_mode is None else damping_mode
+        if not damping >= 0 or mode not in ("relative", "absolute"):
+            raise ValueError(
+                "damping must be >= 0 and damping_mode 'relative' or 'absolute'; got "
+                f"{damping!r} and {mode!r}."
+            )
+        gradient, statistics = objective.differentiate(
+            objective.evaluate(self._parameters), metric, self._generator(random_state)
+        )
+        step = metric.solve(self.topology_, statistics, gradient, damping, mode)
+        return self._split(step)
 
     def metric_matrix(
         self,
@@ -199,5 +141,71 @@ class SupervisedInspectionMixin(InspectionMixin):
         ndarray of shape (1 + fan_in, 1 + fan_in) or (n_parameters, n_parameters)
             Bias first, incoming units in increasing order; without `layer` and
             `unit` the whole matrix, unit by unit in topological order.
+
+        Raises
+        ------
+        ValueError
+            If there is no such unit, targets are missing or the matrix is too large.
         """
-        return self._metric_matrix(X, y, metric, sample_weight, layer, unit, random_state)
+        objective = self._objective(X, y, sample_weight)
+        metric = self._chosen_metric(metric, objective)
+        rng = self._generator(random_state)
+        statistics, _ = objective.statistics(self._parameters, metric, rng)
+        if layer is None and unit is None:
+            self._check_dense()
+            return metric.reduction.to_dense(self.topology_, statistics)
+        return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
+
+    def _objective(self, X, y, sample_weight):
+        X, target, weight = self._check_known_data(X, y, sample_weight)
+        return Objective(self._network, self._output, X, target, weight)
+
+    def _loss(self, X, y, sample_weight):
+        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
+
+    def _chosen_metric(self, metric, objective):
+        if metric is None:
+            metric = self._resolved_metric()
+        metric = get_metric(metric, self.n_mc_samples)
+        if metric.modulus.needs_target and objective.target is None:
+            raise ValueError("This metric depends on the targets: pass y.")
+        metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
+        return metric
+
+    def _generator(self, random_state):
+        return check_random_state(self.random_state if random_state is None else random_state)
+
+    def _check_dense(self):
+        size = self.topology_.n_parameters
+        if size > _LARGEST_DENSE:
+            raise ValueError(
+                f"The matrix of {size} parameters would take {8 * size**2 / 1e9:.1f} GB: ask for "
+                "one unit with layer= and unit=."
+            )
+
+    def _unit(self, layer, unit):
+        levels = self.topology_.levels
+        if layer is None or unit is None:
+            raise ValueError("layer and unit go together: give both, or neither.")
+        if not 0 <= layer < len(levels) or not 0 <= unit < levels[layer].n_units:
+            raise ValueError(f"There is no unit {unit} in layer {layer}.")
+        return levels[layer].units.start + unit
+
+
+class SupervisedInspectionMixin(InspectionMixin):
+    """The same, and the loss, for estimators that learn from targets."""
+
+    def loss(self, X, y, sample_weight=None):
+        """Mean ``-ln omega(y)`` in nats, without penalty.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return self._loss(X, y, sample_weight)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import compute_sample_weight
 
+from ..training.state import Data
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
@@ -94,3 +96,27 @@ class Labels:
         if logits.shape[1] == 1 and len(self.all) == 2:
             return self.all[(logits[:, 0] > 0).astype(int)]
         return self.all[logits.argmax(axis=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTargets:
+    """Makes `Data` of rows and their classes.
+
+    Attributes
+    ----------
+    labels : Labels
+    discrete : bool
+        Whether targets are class numbers.
+    class_weight : dict, "balanced" or None
+    """
+
+    labels: Labels
+    discrete: bool
+    class_weight: object
+
+    def __call__(self, X, y, weight):
+        """The rows X with classes y and sample weights."""
+        if self.class_weight is not None and self.labels.single:
+            factor = self.labels.weights(y, self.class_weight)
+            weight = factor if weight is None else weight * factor
+        return Data(X, self.labels.encode(y, self.discrete), weight)

@@ -7,16 +7,21 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..network import Topology
 from ..outputs import get_output
 from ..training.state import Data
-from ._architecture import canonical
 from ._base import BaseRiemannianMLP
-from ._callbacks import begin_fit, with_callbacks
+from ._callbacks import with_callbacks
+from ._data import checked
 from ._inspection import InspectionMixin
+from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
+
+
+def own_targets(X, y, weight):
+    """`Data` of rows that are their own targets."""
+    return Data(X, X.T, weight)
 
 
 class RiemannianAutoEncoder(
@@ -74,7 +79,8 @@ class RiemannianAutoEncoder(
     n_init : int, default=1
         Independent starts; the one with the lowest training loss is kept.
     n_jobs : int or None, default=None
-        Starts that run at once, through joblib. Does not change results.
+        Starts that run at once, through joblib; with one start, threads that share the rows
+        of a large batch. Does not change results.
     alpha : float, default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, activities within +-1), W the sum of the sample weights
@@ -215,6 +221,8 @@ class RiemannianAutoEncoder(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time,
+            Dask arrays stay on their workers; see doc/scaling.md.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -230,15 +238,7 @@ class RiemannianAutoEncoder(
         ValueError
             On bad input, or if training overflows; parameters before that are kept.
         """
-        self._validate_params()
-        observer = begin_fit(self, X, None, sample_weight)
-        with self._unharmed():
-            data, _ = self._check_training_data(X, None, sample_weight, reset=True)
-            validation = self._check_validation_data(X_val, X_val, sample_weight_val)
-            outcome = self._fit(data, None, validation, observer)
-        self._finish(*outcome)
-        observer.finish()
-        return self
+        return self._fit(X, None, sample_weight, (X_val, X_val, sample_weight_val))
 
     def partial_fit(self, X, y=None, sample_weight=None):
         """Go on training with one pass over some rows.
@@ -256,23 +256,23 @@ class RiemannianAutoEncoder(
         -------
         self : object
         """
-        self._validate_params()
-        first = not self.__sklearn_is_fitted__()
-        with self._unharmed():
-            data, _ = self._check_training_data(X, None, sample_weight, reset=first)
-            outcome = self._partial_fit(data, first)
-        return self._finish(*outcome)
+        return self._partial_fit(X, None, sample_weight)
 
     def _check_training_data(self, X, y, sample_weight, reset):
-        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
-        weight = check_weights(sample_weight, X)
-        X = canonical(X)
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, None, sample_weight, reset, numeric=True)
+            dtype, X = parts.dtype, parts.extremes
+        else:
+            X = checked(self, X, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
         if reset:
-            self._dtype = X.dtype
+            self._dtype = dtype
             self._output = self._choose_output(X)
-            self._check_code_layer()
         self._output.check_target(X.T)
-        return Data(X, X.T, weight), None
+        if parts is None:
+            return own_targets(X, None, weight), None
+        return parts.encoded(own_targets, X.shape[1], single=False), None
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
@@ -289,30 +289,32 @@ class RiemannianAutoEncoder(
             raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
         return output
 
-    def _check_code_layer(self):
-        if isinstance(self.connectivity, list | tuple | Topology):
-            return
-        n_hidden = len(np.atleast_1d(self.hidden_layer_sizes))
-        if not n_hidden:
-            raise ValueError("hidden_layer_sizes must name at least one hidden layer: the code.")
-        if self.code_layer is not None and self.code_layer >= n_hidden:
-            raise ValueError(
-                f"code_layer={self.code_layer} is not one of the {n_hidden} hidden layers."
-            )
+    def _model(self, data, rng, keep):
+        model = super()._model(data, rng, keep)
+        self._code_level()
+        return model
 
-    @property
     def _code_level(self):
-        """The level of the code: the one asked for, or the narrowest hidden one."""
-        hidden = [
-            level.n_units
-            for level, outputs in zip(
-                self.topology_.levels, self.topology_.level_outputs, strict=True
+        """The number of the code's level: the one asked for, or the narrowest hidden one.
+
+        Raises
+        ------
+        ValueError
+            If the network has no such level.
+        """
+        levels = enumerate(self.topology_.level_outputs)
+        hidden = [number for number, outputs in levels if outputs is None]
+        if not hidden:
+            raise ValueError(
+                "hidden_layer_sizes or connectivity must name at least one hidden layer: the code."
             )
-            if outputs is None
-        ]
         if self.code_layer is None:
-            return int(np.argmin(hidden))
-        return min(self.code_layer, len(hidden) - 1)
+            return min(hidden, key=lambda number: self.topology_.levels[number].n_units)
+        if self.code_layer >= len(hidden):
+            raise ValueError(
+                f"code_layer={self.code_layer} is not one of the {len(hidden)} hidden layers."
+            )
+        return hidden[self.code_layer]
 
     def _n_output_units(self):
         return self.n_features_in_
@@ -323,7 +325,7 @@ class RiemannianAutoEncoder(
     # ------------------------------------------------------------------- uses
     @property
     def _n_features_out(self):
-        return self.topology_.levels[self._code_level].n_units
+        return self.topology_.levels[self._code_level()].n_units
 
     def transform(self, X):
         """Code of each row: the activities of the code layer.
@@ -337,7 +339,7 @@ class RiemannianAutoEncoder(
         ndarray of shape (n_samples, n_code_units)
         """
         X = self._check_X(X)
-        units = self.topology_.levels[self._code_level].units
+        units = self.topology_.levels[self._code_level()].units
         codes = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         for chunk in self._prediction_chunks(X):
             codes[chunk] = self._linearize(X[chunk]).a[units].T
@@ -360,7 +362,7 @@ class RiemannianAutoEncoder(
             raise ValueError(f"codes must have {self._n_features_out} columns.")
         if self.topology_.layer_sizes is None:
             raise ValueError("inverse_transform needs a layered topology.")
-        first = self._code_level + 1
+        first = self._code_level() + 1
         activity, v = codes.T.astype(float), None
         for coef, intercept, activation in zip(
             self._split(self._parameters)[0][first:],
@@ -448,32 +450,6 @@ class RiemannianAutoEncoder(
         float
         """
         return self._loss(X, None, sample_weight)
-
-    def direction(
-        self,
-        X,
-        *,
-        metric=None,
-        damping=None,
-        damping_mode=None,
-        sample_weight=None,
-        random_state=None,
-    ):
-        """The steepest direction ``A^-1 G``; see `RiemannianMLPClassifier.direction`."""
-        return self._direction(X, None, metric, damping, damping_mode, sample_weight, random_state)
-
-    def metric_matrix(
-        self,
-        X,
-        *,
-        metric=None,
-        sample_weight=None,
-        layer=None,
-        unit=None,
-        random_state=None,
-    ):
-        """The undamped matrix A; see `RiemannianMLPClassifier.metric_matrix`."""
-        return self._metric_matrix(X, None, metric, sample_weight, layer, unit, random_state)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -8,15 +8,15 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
-from ..training.state import Data
-from ._architecture import canonical
 from ._base import BaseRiemannianMLP
-from ._callbacks import begin_fit, with_callbacks
+from ._callbacks import with_callbacks
+from ._data import checked
 from ._inspection import SupervisedInspectionMixin
-from ._labels import Labels
+from ._labels import ClassTargets, Labels
+from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 
@@ -75,7 +75,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     n_init : int, default=1
         Independent starts; the one with the lowest training loss is kept.
     n_jobs : int or None, default=None
-        Starts that run at once, through joblib. Does not change results.
+        Starts that run at once, through joblib; with one start, threads that share the rows
+        of a large batch. Does not change results.
     alpha : float, default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, activities within +-1), W the sum of the sample weights
@@ -216,6 +217,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time,
+            Dask arrays stay on their workers; see doc/scaling.md.
         y : array-like of shape (n_samples,) or indicator matrix (n_samples, n_labels)
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -231,15 +234,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         ValueError
             On bad input, or if training overflows; parameters before that are kept.
         """
-        self._validate_params()
-        observer = begin_fit(self, X, y, sample_weight)
-        with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=True)
-            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
-            outcome = self._fit(data, y, validation, observer)
-        self._finish(*outcome)
-        observer.finish()
-        return self
+        return self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X, y, sample_weight=None, classes=None):
         """Go on training with one pass over some rows.
@@ -260,58 +255,62 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         -------
         self : object
         """
-        self._validate_params()
         if self.class_weight == "balanced":
             raise ValueError(
                 "class_weight='balanced' needs all rows at once and can't be used in partial_fit: "
                 "give a dict of weights."
             )
-        first = not self.__sklearn_is_fitted__()
-        with self._unharmed():
-            if first:
-                self._learn_classes(y, classes)
-            elif classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+        return self._partial_fit(X, y, sample_weight, named=(classes,))
+
+    def _learn_classes(self, y, classes):
+        """The classes of a stream, from its first call."""
+        if self.__sklearn_is_fitted__():
+            if classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
                 raise ValueError(
                     f"classes={classes!r} differ from those of the first call: {self._labels.all}."
                 )
-            data, _ = self._check_training_data(X, y, sample_weight, reset=first, learn=False)
-            outcome = self._partial_fit(data, first)
-        return self._finish(*outcome)
-
-    def _learn_classes(self, y, classes):
+            return
         if type_of_target(y).startswith("multilabel"):
             self._labels = Labels.of(np.asarray(y.toarray() if sparse.issparse(y) else y))
         elif classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         else:
-            self._labels = Labels.of(np.asarray(classes))
+            self._labels = Labels.of(column_or_1d(classes))
         self.classes_ = self._labels.all
 
-    def _check_training_data(self, X, y, sample_weight, reset, learn=True):
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            reset=reset,
-        )
+    def _check_training_data(self, X, y, sample_weight, reset, named=None):
+        if named is not None:
+            self._learn_classes(y, *named)
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, y, sample_weight, reset, numeric=False)
+            dtype, y = parts.dtype, parts.targets
+            if self.class_weight == "balanced":
+                raise ValueError(
+                    "class_weight='balanced' needs all targets at once, and these lie on workers: "
+                    "give a dict of weights."
+                )
+        else:
+            X, y = checked(self, X, y, multi_output=True, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
         check_classification_targets(y)
         y = y.toarray() if sparse.issparse(y) else np.asarray(y)
         y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
-        weight = check_weights(sample_weight, X)
+        if y.ndim == 2 and type_of_target(y) == "multiclass-multioutput":
+            raise ValueError(
+                "y has several columns of more than two classes: fit one classifier a column, e.g. "
+                "with sklearn.multioutput.MultiOutputClassifier."
+            )
         if reset:
-            self._dtype = X.dtype
-            if learn and not self._keeps_classes(y):
+            self._dtype = dtype
+            if named is None and not self._keeps_classes(y):
                 self._labels = Labels.of(y)
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
-        if self.class_weight is not None and self._labels.single:
-            factor = self._labels.weights(y, self.class_weight)
-            weight = factor if weight is None else weight * factor
-        target = self._labels.encode(y, self._output.discrete)
-        return Data(canonical(X), target, weight), y
+        encode = ClassTargets(self._labels, self._output.discrete, self.class_weight)
+        if parts is None:
+            return encode(X, y, weight), y
+        return parts.encoded(encode, self._labels.n_columns, self._output.discrete), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
@@ -393,16 +392,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         return self._proba(self._output_values(X)).astype(X.dtype, copy=False)
 
     def predict_log_proba(self, X):
-        """Logarithm of the probabilities, finite where these round to 0 or 1.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """Logarithm of `predict_proba`, finite where that rounds to 0 or 1."""
         X = self._check_X(X)
         v = self._output_values(X)
         logs = self._bound_output.log_mean(v)

@@ -1,51 +1,50 @@
 """The regressor."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
 from ..outputs import get_output
 from ..training.state import Data
-from ._architecture import canonical
 from ._base import BaseRiemannianMLP
-from ._callbacks import begin_fit, with_callbacks
+from ._callbacks import with_callbacks
+from ._data import checked
 from ._inspection import SupervisedInspectionMixin
+from ._loss_parameter import LossParameter
+from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
 
 
-class _LossName(str):
-    """The parameter `loss`, callable as the method of the same name."""
+@dataclass(frozen=True, eq=False)
+class RealTargets:
+    """Makes `Data` of rows and their numbers.
 
-    def __new__(cls, name, method):
-        self = super().__new__(cls, name)
-        self._method = method
-        return self
+    Attributes
+    ----------
+    n_targets : int
+    output : Output
+    """
 
-    def __reduce__(self):
-        return str, (str(self),)
+    n_targets: int
+    output: object
 
-    def __call__(self, X, y, sample_weight=None):
-        return self._method(X, y, sample_weight)
+    def encode(self, y):
+        """Targets (n_targets, n_samples)."""
+        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
+        if len(target) != self.n_targets:
+            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
+        self.output.check_target(target)
+        return target
 
-
-class _LossParameter:
-    """scikit-learn calls a parameter `loss`, all our estimators have a method `loss`."""
-
-    def __get__(self, estimator, owner=None):
-        if estimator is None:
-            return self
-        value = vars(estimator)["loss"]
-        return _LossName(value, estimator._loss) if isinstance(value, str) else value
-
-    def __set__(self, estimator, value):
-        # One that was read from another estimator is a name like any other.
-        plain = str.__str__(value) if isinstance(value, _LossName) else value
-        vars(estimator)["loss"] = plain
+    def __call__(self, X, y, weight):
+        """The rows X with targets y and sample weights."""
+        return Data(X, self.encode(y), weight)
 
 
 class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
@@ -104,7 +103,8 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
     n_init : int, default=1
         Independent starts; the one with the lowest training loss is kept.
     n_jobs : int or None, default=None
-        Starts that run at once, through joblib. Does not change results.
+        Starts that run at once, through joblib; with one start, threads that share the rows
+        of a large batch. Does not change results.
     alpha : float, default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, activities within +-1), W the sum of the sample weights
@@ -170,7 +170,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
     True
     """
 
-    loss = _LossParameter()
+    loss = LossParameter()
 
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
@@ -248,6 +248,8 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Arrays on disk (`numpy.memmap`, HDF5, Zarr) are read some rows at a time,
+            Dask arrays stay on their workers; see doc/scaling.md.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Not negative. Weight k counts as k copies of the row.
@@ -263,15 +265,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         ValueError
             On bad input, or if training overflows; parameters before that are kept.
         """
-        self._validate_params()
-        observer = begin_fit(self, X, y, sample_weight)
-        with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=True)
-            validation = self._check_validation_data(X_val, y_val, sample_weight_val)
-            outcome = self._fit(data, y, validation, observer)
-        self._finish(*outcome)
-        observer.finish()
-        return self
+        return self._fit(X, y, sample_weight, (X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X, y, sample_weight=None):
         """Go on training with one pass over some rows.
@@ -289,31 +283,27 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         -------
         self : object
         """
-        self._validate_params()
-        first = not self.__sklearn_is_fitted__()
-        with self._unharmed():
-            data, _ = self._check_training_data(X, y, sample_weight, reset=first)
-            outcome = self._partial_fit(data, first)
-        return self._finish(*outcome)
+        return self._partial_fit(X, y, sample_weight)
 
     def _check_training_data(self, X, y, sample_weight, reset):
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            multi_output=True,
-            y_numeric=True,
-            reset=reset,
-        )
-        weight = check_weights(sample_weight, X)
+        if sparse.issparse(y):
+            raise ValueError("Sparse targets are not supported: pass y.toarray().")
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, y, sample_weight, reset, numeric=True)
+            dtype, y = parts.dtype, parts.targets
+        else:
+            X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
         if reset:
-            self._dtype = X.dtype
+            self._dtype = dtype
             self._one_target = y.ndim == 1
             self._n_targets = 1 if y.ndim == 1 else y.shape[1]
             self._output = self._choose_output()
-        return Data(canonical(X), self._encode(y), weight), y
+        encode = RealTargets(self._n_targets, self._output)
+        if parts is None:
+            return encode(X, y, weight), y
+        return parts.encoded(encode, self._n_targets, single=False), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
@@ -323,15 +313,8 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity.")
-            y = self._encode(y)
+            y = RealTargets(self._n_targets, self._output).encode(y)
         return X, y, check_weights(sample_weight, X)
-
-    def _encode(self, y):
-        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
-        if len(target) != self._n_targets:
-            raise ValueError(f"y has {len(target)} targets, the fit had {self._n_targets}.")
-        self._output.check_target(target)
-        return target
 
     def _choose_output(self):
         name = self.output

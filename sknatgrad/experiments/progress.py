@@ -1,6 +1,7 @@
 """What is said while a race runs."""
 
 import sys
+import time
 from functools import partial
 
 from .table import number
@@ -44,3 +45,59 @@ class ProgressLines:
     def _write(self, text):
         self.stream.write(text)
         self.stream.flush()
+
+
+class ProgressBar:
+    """How many of many pieces of work are done, and how long the rest will take.
+
+    One line, rewritten, on a terminal; else twenty lines all in all.
+
+    Parameters
+    ----------
+    total : int
+        Pieces.
+    stream : file, optional
+        Standard output by default.
+    clock : callable, optional
+        Seconds.
+    """
+
+    _WIDTH, _LINES = 24, 20
+
+    def __init__(self, total, stream=None, clock=time.monotonic):
+        self.stream = sys.stdout if stream is None else stream
+        self.total, self.done = total, 0
+        self._clock, self._start, self._longest = clock, clock(), 0
+
+    def advance(self, said):
+        """Count a piece and say what it was."""
+        before, self.done = self.done, self.done + 1
+        line = f"{self._state()}  {said}"
+        if self.stream.isatty():
+            full = self._WIDTH * self.done // self.total
+            line = f"[{'#' * full}{'.' * (self._WIDTH - full)}] {line}"
+            self._write(f"\r{line:<{self._longest}}" + "\n" * (self.done == self.total))
+            self._longest = max(self._longest, len(line))
+        elif self._LINES * before // self.total < self._LINES * self.done // self.total:
+            self._write(f"{line}\n")
+
+    def _state(self):
+        spent = self._clock() - self._start
+        rest = spent / self.done * (self.total - self.done)
+        return f"{self.done}/{self.total}, {clock_time(spent)} gone, {clock_time(rest)} to go"
+
+    def _write(self, text):
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def clock_time(seconds):
+    """Seconds as minutes and seconds.
+
+    Examples
+    --------
+    >>> clock_time(75.2)
+    '1:15'
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes}:{seconds:02d}"

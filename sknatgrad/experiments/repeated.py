@@ -10,17 +10,18 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from ..compiled import get_kernels, with_kernels
 from ..training.single_thread import single_thread
+from .parallel import parallel_results
 from .runs import OUTCOMES, RepeatedRuns
+from .seeds import draw_seeds
 from .unwrapping import final_estimator
 
-_LARGEST_SEED = 2**31 - 1
 _INTERRUPTED = "Training interrupted by user"
 
 
@@ -91,7 +92,7 @@ def repeated_runs(
     _check(estimators, n_runs)
     X, y = indexable(X, y)
     plan = _Plan(X, y, test_size, _stratify(estimators, y), scoring)
-    seeds = check_random_state(random_state).randint(_LARGEST_SEED, size=(n_runs, 2))
+    seeds = draw_seeds(random_state, (n_runs, 2))
     plan.rows(seeds[0, 0])  # says now, and once, if the rows can't be split
     tasks = [
         _Task(run, name, *map(int, seeds[run]), _parameters_for(name, estimators, fit_params))
@@ -103,7 +104,7 @@ def repeated_runs(
         delayed(with_kernels)(kernels, _positioned, position, task, estimators[task.name], plan)
         for position, task in enumerate(tasks)
     )
-    records = _collect(_parallel(n_jobs), calls, len(tasks), verbose)
+    records = _collect(n_jobs, calls, len(tasks), verbose)
     _warn_of_failures(records)
     return RepeatedRuns(records)
 
@@ -233,25 +234,18 @@ def _seeded(estimator, seed):
         for key in estimator.get_params(deep=True)
         if key == "random_state" or key.endswith("__random_state")
     )
-    draws = np.random.RandomState(seed).randint(_LARGEST_SEED, size=len(keys)).tolist()
+    draws = draw_seeds(seed, len(keys)).tolist()
     return estimator.set_params(**dict(zip(keys, [seed] if len(keys) == 1 else draws, strict=True)))
 
 
 # ---------------------------------------------------------------------------- all fits
-def _parallel(n_jobs):
-    try:
-        return Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    except ValueError:  # not all backends can: multiprocessing and ray give lists
-        return Parallel(n_jobs=n_jobs)
-
-
-def _collect(parallel, calls, n_calls, verbose):
+def _collect(n_jobs, calls, n_calls, verbose):
     """Records in the order of the calls, whatever order they end in."""
     records = [None] * n_calls
     with warnings.catch_warnings():
         # A fit that Ctrl-C ends early ends all of them.
         warnings.filterwarnings("error", message=_INTERRUPTED)
-        for n_done, (position, record) in enumerate(parallel(calls), 1):
+        for n_done, (position, record) in enumerate(parallel_results(n_jobs, calls), 1):
             records[position] = record
             if verbose:
                 print(f"[{n_done}/{n_calls}] {_progress(record)}", flush=True)

@@ -74,3 +74,30 @@ def number(value, digits):
     if 0 < value < smallest / 2:
         return f"<{smallest:.{digits}f}"
     return f"{value:.{digits}f}"
+
+
+def markdown_table(header, rows, left=(0,)):
+    r"""The same as `text_table` in Markdown.
+
+    Parameters
+    ----------
+    header : list of str
+        Line breaks in titles become blanks.
+    rows : list of list of str
+    left : collection of int, default=(0,)
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(markdown_table(["name", "test\nloss"], [["bp", "0.1"]]))
+    | name | test loss |
+    |---|---:|
+    | bp | 0.1 |
+    """
+    titles = [title.replace("\n", " ").strip() for title in header]
+    sides = ["---" if column in left else "---:" for column in range(len(header))]
+    lines = [f"| {' | '.join(cells)} |" for cells in [titles, *rows]]
+    return "\n".join([lines[0], f"|{'|'.join(sides)}|", *lines[1:]])

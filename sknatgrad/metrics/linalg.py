@@ -163,19 +163,20 @@ class ScaledFactor:
 
     def _cholesky(self, matrices):
         """Lower factors, and which of them can be relied on."""
-        size = matrices.shape[1]
-        if size == 0:
-            return matrices, np.ones(len(matrices), dtype=bool)
-        factors, sound = np.empty_like(matrices), np.ones(len(matrices), dtype=bool)
+        sound = np.ones(len(matrices), dtype=bool)
+        if matrices.shape[1] == 0:
+            return matrices, sound
         try:
             if not self._small:
                 raise np.linalg.LinAlgError
             factors = np.linalg.cholesky(matrices)
         except np.linalg.LinAlgError:
-            for i, matrix in enumerate(matrices):
-                factors[i], info = lapack.dpotrf(matrix, lower=1)
-                sound[i] = info == 0
-        pivots = np.einsum("nii->ni", factors).min(axis=1) ** 2
+            # A symmetric matrix is its transpose, which has the order that LAPACK wants.
+            results = [lapack.dpotrf(matrix.T, lower=1) for matrix in matrices]
+            factors = [factor for factor, _ in results]
+            sound = np.array([info == 0 for _, info in results])
+            factors = np.stack(factors) if self._small else factors
+        pivots = np.array([factor.diagonal().min() for factor in factors]) ** 2
         return factors, sound & (pivots >= self._smallest_pivot)
 
     def solve(self, rhs):

@@ -38,9 +38,17 @@ class Metric:
     def __repr__(self):
         return f"Metric({type(self.modulus).__name__}, {type(self.reduction).__name__})"
 
-    def check(self, topology, n_samples, n_outputs):
-        """Raise ValueError, saying what it would cost, if a matrix is too large."""
-        self.reduction.check(topology, n_samples * self.modulus.n_seeds(n_outputs))
+    def check(self, topology, n_samples, n_outputs, averaged=True):
+        """Raise ValueError, saying what it would cost, if a matrix is too large.
+
+        `averaged` says that statistics are averaged over batches without end.
+        """
+        n_seeds = self.modulus.n_seeds(n_outputs)
+        self.reduction.check(topology, n_samples, n_seeds, averaged)
+
+    def inexact(self, tolerance):
+        """The same metric, solved to that relative error where it is by iterations."""
+        return Metric(self.modulus, self.reduction.inexact(tolerance))
 
     def statistics(self, point, rng):
         """The metric's means over one batch, a pair (network's, output's)."""
@@ -50,6 +58,10 @@ class Metric:
         """Weighted sum of statistics: a list of pairs (weight, statistics)."""
         network = self.reduction.combine([(weight, pair[0]) for weight, pair in parts])
         return network, sum(weight * pair[1] for weight, pair in parts)
+
+    def condensed(self, statistics):
+        """The same statistics in a form that does not grow when more are added."""
+        return self.reduction.condensed(statistics[0]), statistics[1]
 
     def solve(self, topology, statistics, gradient, damping=0.0, mode="relative", ridge=None):
         """The steepest direction ``(A + damping)^-1 gradient``; see `factorize`."""

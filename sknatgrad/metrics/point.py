@@ -33,9 +33,14 @@ class LossPoint:
             return values.sum(axis=-1, dtype=np.float64) / values.shape[-1]
         return values @ self.lin.weight.astype(np.float64, copy=False)
 
+    @cached_property
+    def losses(self):
+        """Loss of each sample in nats, (n_samples,)."""
+        return self.output.loss(self.v, self.target)
+
     def loss(self):
         """Mean loss in nats, a float."""
-        return float(self.mean(self.output.loss(self.v, self.target)))
+        return float(self.mean(self.losses))
 
     @cached_property
     def backpropagated(self):
@@ -47,8 +52,11 @@ class LossPoint:
         return LossPoint(self.lin.softened(share), self.output, self.target)
 
     def values(self, modulus, rng=None):
-        """The modulus at this point, computed once."""
-        if self._values[0] is not modulus:
+        """The modulus at this point, computed once.
+
+        A random one is drawn anew where there is an `rng` to draw from.
+        """
+        if self._values[0] is not modulus or (modulus.random and rng is not None):
             self._values = modulus, modulus.values(self, rng)
         return self._values[1]
 

@@ -7,6 +7,7 @@ faults than the arithmetic does.
 
 import math
 import sys
+import threading
 
 import numpy as np
 
@@ -28,20 +29,24 @@ class BufferPool:
     """Hands out uninitialised arrays, and again once nobody uses them.
 
     An array is free when no view of it is left, which the reference count of its
-    memory block tells. Not to be shared between threads.
+    memory block tells. Threads may share it.
     """
 
     def __init__(self):
-        self._blocks = {}
+        self._blocks, self._lock = {}, threading.Lock()
+
+    def __reduce__(self):
+        return BufferPool, ()
 
     def empty(self, shape, dtype=np.float64):
         """An uninitialised array."""
         size = math.prod(shape)
         if size < _SMALLEST or not _COUNTS_REFERENCES:
             return np.empty(shape, dtype)
-        blocks = self._blocks.setdefault((size, np.dtype(dtype)), [])
-        for i in range(len(blocks)):
-            if _references(blocks, i) == _UNUSED:
-                return blocks[i].reshape(shape)
-        blocks.append(np.empty(size, dtype))
-        return blocks[-1].reshape(shape)
+        with self._lock:
+            blocks = self._blocks.setdefault((size, np.dtype(dtype)), [])
+            for i in range(len(blocks)):
+                if _references(blocks, i) == _UNUSED:
+                    return blocks[i].reshape(shape)
+            blocks.append(np.empty(size, dtype))
+            return blocks[-1].reshape(shape)

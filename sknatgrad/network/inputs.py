@@ -29,7 +29,7 @@ class Inputs:
             if self.values.size <= _COPIED_SIZE or get_kernels() == "numba":
                 # Small products are faster where a unit's activities stand together.
                 self.values = np.ascontiguousarray(self.values)
-        self.n_samples = self.values.shape[1]
+        self.n_samples, self._known = self.values.shape[1], {}
 
     @classmethod
     def joined(cls, parts):
@@ -38,13 +38,20 @@ class Inputs:
         whole.__dict__.pop("squares", None)
         join = sparse.hstack if sparse.issparse(whole.values) else np.hstack
         whole.values = join([part.values for part in parts])
-        whole.n_samples = whole.values.shape[1]
+        whole.n_samples, whole._known = whole.values.shape[1], {}
         return whole
 
     @cached_property
     def squares(self):
         """Squared activities."""
         return self.values.power(2) if sparse.issparse(self.values) else self.values**2
+
+    def remembered(self, key, weight, compute):
+        """What `compute` returned for this key and these sample weights the last time."""
+        known = self._known.get(key)
+        if known is None or not np.array_equal(known[0], weight):
+            known = self._known[key] = weight, compute()
+        return known[1]
 
     def dense(self, rows):
         """The chosen input units as an ndarray."""

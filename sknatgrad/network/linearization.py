@@ -326,12 +326,13 @@ class Linearization:
             One stack a `FanInGroup`, bias (i = 0) first; n is 1 for a group that
             shares its sources if `values` is None. O(units x fan_in^2 x samples).
         """
-        blocks = [self._group_gram(group, values) for group in self.topology.groups]
+        blocks = [self.group_gram(group, values) for group in self.topology.groups]
         if widening:
             for group, gram in zip(self.topology.groups, blocks, strict=True):
                 spans = widening * self.network.spans[group.gathered] ** 2
                 spans[:, 0] = 0.0
-                np.einsum("nii->ni", gram)[...] += group.pad(spans).astype(self.dtype)
+                if spans.any():
+                    np.einsum("nii->ni", gram)[...] += group.pad(spans).astype(self.dtype)
         return blocks
 
     def incoming(self, group):
@@ -364,6 +365,23 @@ class Linearization:
     def _input_rows(self, rows):
         return self.inputs.dense(rows.ravel()).reshape(*rows.shape, self.n_samples)
 
+    def shared_activities(self, group):
+        """Incoming activities of a group that shares its sources, without the constant.
+
+        Returns
+        -------
+        ndarray of shape (fan_in, n_samples)
+            A view where the sources are consecutive inputs or units; not to be changed.
+        """
+        sources, n_inputs = group.sources[0], self.topology.n_inputs
+        first, last = int(sources[0]), int(sources[-1])
+        if (np.diff(sources) == 1).all():
+            if first >= n_inputs:
+                return self.a[first - n_inputs : last + 1 - n_inputs]
+            if last < n_inputs and isinstance(self.inputs.values, np.ndarray):
+                return self.inputs.values[first : last + 1]
+        return self.incoming(group)[0, 1:]
+
     def jacobian(self, pulled):
         """Derivatives of seeded output values with respect to every parameter.
 
@@ -385,6 +403,19 @@ class Linearization:
             product = self.incoming(group)[:, :, None, :] * pulled[group.units, None]
             group.put(rows, product)
         return rows.T
+
+    def group_gram(self, group, values=None):
+        """What `unit_gram` returns for one group, without widening.
+
+        What depends on the inputs alone is computed once for them, if it is not larger
+        than they are.
+        """
+        alone = values is None and group.shared and (group.sources < self.topology.n_inputs).all()
+        if alone and group.fan_in < 2 * self.n_samples:
+            return self.inputs.remembered(
+                group, self.weight, lambda: self._group_gram(group, values)
+            )
+        return self._group_gram(group, values)
 
     def _group_gram(self, group, values):
         m = 1 + group.fan_in

@@ -12,6 +12,7 @@ def weighted_moments(X, sample_weight=None):
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_columns)
+        Or an object that computes its own ``moments()``.
     sample_weight : ndarray of shape (n_samples,), optional
 
     Returns
@@ -20,33 +21,59 @@ def weighted_moments(X, sample_weight=None):
         Computed in two passes over a few rows at a time; neither overflows nor makes
         sparse data dense.
     """
+    if hasattr(X, "moments"):
+        return X.moments()
     if sample_weight is None or not np.any(sample_weight):
         sample_weight = np.ones(X.shape[0])
     weight = np.asarray(sample_weight, float)
-    moments = _sparse_moments if sparse.issparse(X) else _dense_moments
-    return moments(X, weight / weight.sum())
+    weight = weight / weight.sum()
+    if sparse.issparse(X):
+        return _sparse_moments(X, weight)
+
+    def each(function, *arguments):
+        for start in range(0, X.shape[0], _CHUNK):
+            part = slice(start, start + _CHUNK)
+            yield function(X[part], weight[part], *arguments)
+
+    return moments_by_parts(each)
 
 
-def _dense_moments(X, weight):
-    """Mean, variance and skewness of the columns."""
-    n_samples = X.shape[0]
-    parts = [slice(start, start + _CHUNK) for start in range(0, n_samples, _CHUNK)]
-    highest = np.max([X[part].max(axis=0) for part in parts], axis=0)
-    lowest = np.min([X[part].min(axis=0) for part in parts], axis=0)
+def moments_by_parts(each):
+    """The same of rows that come in parts, wherever these are.
+
+    Parameters
+    ----------
+    each : callable
+        ``each(function, *arguments)`` yields ``function(rows, weight, *arguments)`` for
+        every part of the rows in order; all weights add up to 1.
+    """
+    lowest, highest = zip(*each(_extremes), strict=True)
+    lowest, highest = np.min(lowest, axis=0), np.max(highest, axis=0)
     unit = _unit(np.maximum(highest, -lowest))
-    mean = sum(weight[part] @ (X[part] / unit) for part in parts)
-    variance, third = np.zeros_like(mean), np.zeros_like(mean)
-    for part in parts:
-        deviation = X[part] / unit
-        deviation -= mean
-        square = deviation * deviation
-        variance += weight[part] @ square
-        square *= deviation
-        third += weight[part] @ square
+    mean = sum(each(_mean, unit))
+    variance, third = (sum(parts) for parts in zip(*each(_powers, unit, mean), strict=True))
     # The mean of equal values is rounded; these columns are to be exactly constant.
     same = highest == lowest
     mean[same], variance[same], third[same] = (highest / unit)[same], 0.0, 0.0
     return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
+
+
+def _extremes(X, weight):
+    return X.min(axis=0), X.max(axis=0)
+
+
+def _mean(X, weight, unit):
+    return weight @ (X / unit)
+
+
+def _powers(X, weight, unit, mean):
+    """Sums of squares and cubes of the deviations from the mean."""
+    deviation = X / unit
+    deviation -= mean
+    square = deviation * deviation
+    variance = weight @ square
+    square *= deviation
+    return variance, weight @ square
 
 
 def _unit(size):

@@ -41,8 +41,11 @@ def join(topology, coefs, intercepts):
     ------
     ValueError
         If the number of arrays or a shape differs from the topology's, a value is
-        not finite, or a weight stands where there is no link.
+        not finite, or a weight stands where there is no link; if there are parallel
+        links, whose weights a matrix cannot tell apart.
     """
+    if topology.has_parallel_links:
+        raise ValueError("Matrices can't hold the weights of parallel links: pass theta itself.")
     n_levels = len(topology.levels)
     if len(coefs) != n_levels or len(intercepts) != n_levels:
         raise ValueError(

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from .fan_in import fan_in_groups
 from .kernels import FullLinks, make_links
+from .parallel_links import ParallelLinks
 
 
 class Level:
@@ -31,7 +32,8 @@ class Level:
     indptr : ndarray of int, shape (n_units + 1,)
         Links (biases not counted) of the level's units.
     sources : ndarray of int, shape (n_links,)
-        Incoming unit of each link, increasing within a unit.
+        Incoming unit of each link, increasing within a unit; repeated for parallel
+        links.
     """
 
     def __init__(self, n_inputs, first_unit, first_param, indptr, sources):
@@ -41,8 +43,12 @@ class Level:
         self.params = slice(first_param, first_param + n_units + len(sources))
         self.bias = first_param + indptr[:-1] + np.arange(n_units)
         fan_in = np.diff(indptr)
+        owner = np.repeat(np.arange(n_units), fan_in)
+        repeats = (np.diff(sources) == 0) & (np.diff(owner) == 0)
+        self.has_parallel_links = bool(repeats.any())
         rows = sources.reshape(n_units, -1) if (fan_in == fan_in[0]).all() else None
-        self.full = rows is not None and bool((rows == rows[:1]).all())
+        alike = rows is not None and bool((rows == rows[:1]).all())
+        self.full = alike and not self.has_parallel_links
         self.links = tuple(self._links())
         self._layouts = {}
 
@@ -85,9 +91,13 @@ class Level:
                 slice(int(rows[0]), int(rows[-1]) + 1) if consecutive else rows,
             )
         owner = np.repeat(np.arange(self.n_units), np.diff(self.indptr))
-        return make_links(
-            self.n_units, self.link_params[chosen], owner[chosen], self.sources[chosen] - shift
-        )
+        params, targets = self.link_params[chosen], owner[chosen]
+        rows = self.sources[chosen] - shift
+        if not self.has_parallel_links:
+            return make_links(self.n_units, params, targets, rows)
+        first, last = int(rows.min()), int(rows.max())
+        shape = (self.n_units, last + 1 - first)
+        return ParallelLinks(shape, params, targets, rows - first, slice(first, last + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +156,9 @@ class Topology:
         return cls._from_layers(sizes, tables)
 
     @classmethod
-    def random_links(cls, sizes, n_links, by="target", replace=False, random_state=None):
+    def random_links(
+        cls, sizes, n_links, by="target", replace=False, random_state=None, merge=True
+    ):
         """Layers joined by random links.
 
         Parameters
@@ -159,8 +171,11 @@ class Topology:
             Whether each target unit draws its sources, or each source unit its
             targets (so that fan-ins differ).
         replace : bool
-            Draw with replacement; repeated links are merged.
+            Draw with replacement.
         random_state : int, RandomState instance or None
+        merge : bool
+            Make one link of repeated ones. False keeps them as parallel links, each
+            with a weight of its own.
 
         Returns
         -------
@@ -175,7 +190,7 @@ class Topology:
         sides = [by] * n_pairs if isinstance(by, str) else list(by)
         if len(counts) != n_pairs or len(sides) != n_pairs:
             raise ValueError(f"n_links and by need one value, or {n_pairs}, one a pair of layers.")
-        masks = []
+        tables = []
         for n_in, n_out, k, side in zip(sizes[:-1], sizes[1:], counts, sides, strict=True):
             if side not in ("target", "source"):
                 raise ValueError(f"by must be 'target' or 'source', got {side!r}.")
@@ -185,9 +200,12 @@ class Topology:
             k = int(k) if replace else min(int(k), others)
             drawn = np.concatenate([rng.choice(others, k, replace=replace) for _ in range(owners)])
             pair = (drawn, np.repeat(np.arange(owners), k))
-            pair = pair if side == "target" else pair[::-1]
-            masks.append(sparse.coo_array((np.ones(owners * k), pair), shape=(n_in, n_out)))
-        return cls.from_sparse(masks)
+            sources, targets = pair if side == "target" else pair[::-1]
+            place = targets * n_in + sources
+            targets, sources = np.divmod(np.unique(place) if merge else np.sort(place), n_in)
+            fan_in = np.bincount(targets, minlength=n_out)
+            tables.append((np.concatenate([[0], np.cumsum(fan_in)]), sources))
+        return cls._from_layers(sizes, tables)
 
     @classmethod
     def from_sparse(cls, links, n_inputs=None, outputs=None):
@@ -244,6 +262,11 @@ class Topology:
     def n_outputs(self):
         """Number of output units."""
         return len(self.outputs)
+
+    @property
+    def has_parallel_links(self):
+        """Whether some unit has two links from the same source."""
+        return any(level.has_parallel_links for level in self.levels)
 
     @cached_property
     def outputs_feed_units(self):

@@ -51,4 +51,5 @@ class Poisson(Output):
 
     def starting_point(self, target, sample_weight, n_outputs):
         mean = weighted_moments(target.T, sample_weight)[0]
-        return np.log(np.maximum(mean, 1e-8)), np.ones(len(target))
+        # As far as so many rows without a count can tell.
+        return np.log(np.where(mean > 0, mean, 0.5 / target.shape[1])), np.ones(len(target))

@@ -7,6 +7,8 @@ from ._base import Output
 from .categorical import Categorical
 
 _LARGEST_TRUSTED_RATE = 1e11
+# Of the first pre-activations, in units of their common value.
+_SPREAD = 0.1
 
 
 class Spherical(Output):
@@ -27,13 +29,15 @@ class Spherical(Output):
     default_activation = "logistic"
 
     def starting_point(self, target, sample_weight, n_outputs):
-        # Scaling all activities changes nothing: start far from the side on which they
-        # are all saturated (or off), where nothing distinguishes the classes any more.
+        # Scaling all activities changes nothing: start far from where they are all
+        # saturated (or off), so that nothing distinguishes the classes any more, and
+        # all on one side of 0, the pole of the loss.
         if isinstance(self.activation, ReLU):
-            return np.full(n_outputs, 2.0), np.ones(n_outputs)
-        if self.activation.logistic_gain is None or self.activation.midpoint == 0:
-            return None
-        return np.full(n_outputs, -2.0 / self.activation.logistic_gain), np.ones(n_outputs)
+            centre = 2.0
+        else:
+            crossing = self.activation.midpoint == 0
+            centre = (0.5 if crossing else -2.0) / self.activation.input_gain
+        return np.full(n_outputs, centre), np.full(n_outputs, _SPREAD * abs(centre))
 
     def _parts(self, v):
         log_size, rate = self.activation.log_value(v)

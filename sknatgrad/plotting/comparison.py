@@ -120,12 +120,9 @@ class MetricComparisonDisplay:
             ax = plt.subplots(layout="constrained")[1]
         self.ax_, self.figure_, self.lines_, self.bands_ = ax, ax.figure, [], []
         for (name, curves), style in zip(self.curves.items(), line_styles(), strict=False):
-            x, (lower, median, upper) = quartiles(*curves, against)
+            x, parts = quartile_curves(*curves, against)
             style = {**style, "markevery": [len(x) - 1], "label": name, **kwargs}
-            (line,) = ax.plot(x, median, **style)
-            band = ax.fill_between(
-                x, lower, upper, color=line.get_color(), alpha=alpha, linewidth=0
-            )
+            line, band = draw_band(ax, x, parts, alpha, **style)
             self.lines_.append(line)
             self.bands_.append(band)
         ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="training loss")
@@ -135,7 +132,37 @@ class MetricComparisonDisplay:
         return self
 
 
-def quartiles(losses, times, against):
+def draw_band(ax, x, parts, alpha=0.2, **style):
+    """A line through medians, in a band from the lower to the upper quartile.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    x : ndarray of shape (n_points,)
+    parts : ndarray of shape (3, n_points)
+        Made by `quartiles`.
+    alpha : float, default=0.2
+        Opacity of the band.
+    **style : dict
+        Passed on to matplotlib's ``plot``.
+
+    Returns
+    -------
+    line : matplotlib Line2D
+    band : matplotlib collection
+    """
+    lower, median, upper = parts
+    (line,) = ax.plot(x, median, **style)
+    colour = line.get_color()
+    return line, ax.fill_between(x, lower, upper, color=colour, alpha=alpha, linewidth=0)
+
+
+def quartiles(runs):
+    """Quartiles over the first axis, (3, n_points)."""
+    return np.percentile(runs, (25, 50, 75), axis=0)
+
+
+def quartile_curves(losses, times, against):
     """Quartiles of the runs at common abscissae.
 
     Parameters
@@ -163,4 +190,4 @@ def quartiles(losses, times, against):
         )
     losses = np.where(np.isnan(losses), np.inf, losses)
     with np.errstate(invalid="ignore"):  # between two infinite losses
-        return x, np.percentile(losses, (25, 50, 75), axis=0)
+        return x, quartiles(losses)

@@ -3,9 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from sklearn import get_config
 
 from ..network.reparametrization import rescale_inputs
 from .scaling import InputScale
+
+# Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
+LARGEST_COPY = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +55,22 @@ class Coordinates:
     network: object
     inputs: InputScale | None = None
     outputs: OutputScale | None = None
+
+    def at_hand(self, X):
+        """X in these coordinates once and for all, if that takes little memory.
+
+        Returns
+        -------
+        X : ndarray, sparse matrix or SlicedRows
+        coordinates : Coordinates
+            Those in which it remains to be told.
+        """
+        if self.inputs is None or (sparse.issparse(X) and self.inputs.centre.any()):
+            return X, self
+        size = X.data.nbytes if sparse.issparse(X) else X.nbytes
+        if size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
+            return X, self
+        return self.inputs.apply(X), Coordinates(self.network, None, self.outputs)
 
     def inward(self, parameters):
         """Parameters for the data as trained on."""

@@ -66,7 +66,7 @@ class RunningMetric:
     metric : Metric
     window : float
         Sample weight over which to average: a batch of weight B has ``g = B / window``.
-        0 forgets at once.
+        0 forgets at once, and keeps nothing.
     """
 
     def __init__(self, metric, window):
@@ -84,7 +84,12 @@ class RunningMetric:
 
         Its share in it is then `weight`.
         """
-        self._mix(statistics, self._see(weight))
+        share = self._see(weight)
+        if self.window == 0:
+            return statistics
+        if self.window > weight:
+            statistics = self.metric.condensed(statistics)
+        self._mix(statistics, share)
         return self.statistics
 
     def postpone(self, point, rng, weight):
@@ -137,8 +142,17 @@ KRONECKER_SHARE = 0.5
 SPAN_WIDENING = 0.1
 
 
+# Of directions that are found by iterations, in the norm of the metric.
+DIRECTION_ERROR = 1e-3
+
+
+def training_metric(metric, guarded):
+    """The metric that training uses; `guarded` under relative damping."""
+    return (safeguarded(metric) if guarded else metric).inexact(DIRECTION_ERROR)
+
+
 def safeguarded(metric):
-    """The metric that training under relative damping uses.
+    """The metric with the safeguards of training under relative damping.
 
     Its modulus is softened and has a share of the outer product (`Safeguarded`), and
     a share of its Kronecker form is added (`PlusKronecker`). All of this is intrinsic:

@@ -1,11 +1,9 @@
 """The mean loss of a network on a data set, accumulated over row chunks.
 
 Loss, gradient and metric are means over samples, so they are sums over chunks of
-rows in a fixed order: memory stays bounded however many rows there are, and the
+rows in a fixed tree: memory stays bounded however many rows there are, and the
 result does not depend on who computes it.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +13,9 @@ from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
 from ..network.inputs import Inputs
 from .coordinates import Coordinates
+from .evaluation import Differential, Evaluation
+from .rows import shuffled
+from .sums import ordered_map, tree_sum
 
 _MEBIBYTE = 1 << 20
 # Shares of scikit-learn's `working_memory`. Chunks of 16 MiB do not leave the processor's
@@ -23,37 +24,47 @@ _CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 16 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The objective at one parameter vector.
+class Penalised:
+    """A mean loss plus ``sum_i penalty_i w_i^2 / (2 W)``, W the `penalty_weight`.
 
-    Attributes
+    Parameters
     ----------
-    parameters : ndarray
-        theta, then the output's own parameters.
-    loss : float
-        Penalised mean loss; NaN or infinite where it overflows.
-    data_loss : float
-        Mean loss without penalty, nats.
-    points : list of LossPoint or None
-        Forward passes of the chunks, where memory allows to keep them: an accepted
-        trial is the next step's start.
+    network : Network
+    penalty : ndarray of shape (n_parameters,) or None
+    total_weight : float
+        Of the rows that the mean is over.
     """
 
-    parameters: np.ndarray
-    loss: float
-    data_loss: float
-    points: list | None
+    def __init__(self, network, penalty, total_weight):
+        self.network, self.penalty = network, penalty
+        self.total_weight = self.penalty_weight = total_weight
+        self.n_threads = 1
+
+    @property
+    def ridge(self):
+        """Second derivatives of the penalty, or None without penalty."""
+        return None if self.penalty is None else self.penalty / self.penalty_weight
+
+    def _penalty(self, parameters):
+        if self.penalty is None:
+            return 0.0
+        return 0.5 * float(self.ridge @ parameters[: len(self.penalty)] ** 2)
+
+    def _penalty_slope(self, parameters):
+        slope = np.zeros_like(parameters)
+        if self.penalty is not None:
+            slope[: len(self.penalty)] = self.ridge * parameters[: len(self.penalty)]
+        return slope
 
 
-class Objective:
+class Objective(Penalised):
     """Penalised mean loss ``E_x[-ln omega(y)] + sum_i penalty_i w_i^2 / (2 W)``.
 
     Parameters
     ----------
     network : Network
     output : Output
-    X : ndarray or CSR matrix of shape (n_samples, n_inputs)
+    X : ndarray, CSR matrix or SlicedRows of shape (n_samples, n_inputs)
     target : ndarray or None
         Encoded targets, sample axis last; None if only metrics that need none are
         asked for.
@@ -69,6 +80,10 @@ class Objective:
     ----------
     penalty_weight : float
         W; may be set to that of a larger data set of which these rows are a part.
+    total_weight : float
+        Of the rows by whose number means are taken; may be set likewise.
+    n_threads : int
+        Threads that work on chunks. They change no bit of the results.
     """
 
     def __init__(
@@ -82,14 +97,11 @@ class Objective:
         coordinates=None,
         dtype=np.float64,
     ):
-        self.network, self.output, self.penalty = network, output, penalty
-        self.coordinates = coordinates or Coordinates(network)
-        self.X, self.target, self.sample_weight, self.dtype = X, target, sample_weight, dtype
         self.n_samples = X.shape[0]
-        self.total_weight = float(
-            self.n_samples if sample_weight is None else np.sum(sample_weight)
-        )
-        self.penalty_weight = self.total_weight
+        total = self.n_samples if sample_weight is None else np.sum(sample_weight)
+        super().__init__(network, penalty, float(total))
+        self.output, self.coordinates = output, coordinates or Coordinates(network)
+        self.X, self.target, self.sample_weight, self.dtype = X, target, sample_weight, dtype
         row_bytes = self._row_bytes()
         working = get_config()["working_memory"] * _MEBIBYTE
         length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
@@ -116,7 +128,12 @@ class Objective:
             self.dtype,
         )
         part._pool, part.penalty_weight = self._pool, self.penalty_weight
+        part.n_threads = self.n_threads
         return part
+
+    def order(self, batch_size, rng):
+        """A random order of the rows, for mini-batches."""
+        return shuffled(self.X, batch_size, rng)
 
     def _target_rows(self, chosen):
         return self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
@@ -143,22 +160,48 @@ class Objective:
         lin = self.network.linearize(theta, inputs, weight, self._pool.empty)
         return LossPoint(lin, output, self.encoded_target(chunk))
 
-    def _points(self, parameters):
+    def _over_chunks(self, function, parameters, points=None, generators=()):
+        """Yield ``function(point, generator)`` for all chunks that weigh, in order."""
         size = self.network.topology.n_parameters
         output = self.output.with_parameters(parameters[size:])
-        for chunk in self._chunks:
-            point = self._point(chunk, parameters[:size], output)
-            if point.weight > 0:
-                yield point
+
+        def work(item):
+            chunk, point, generator = item
+            with np.errstate(over="ignore", invalid="ignore"):
+                if point is None:
+                    point = self._point(chunk, parameters[:size], output)
+                return function(point, generator) if point.weight > 0 else None
+
+        known = points or [None] * len(self._chunks)
+        generators = generators or [None] * len(self._chunks)
+        items = zip(self._chunks, known, generators, strict=True)
+        return (r for r in ordered_map(work, items, self.n_threads) if r is not None)
+
+    def _generators(self, metric, rng):
+        """One source of random numbers a chunk, so that their order does not matter."""
+        if metric is None or not metric.modulus.random or len(self._chunks) == 1:
+            return [rng] * len(self._chunks)
+        seeds = rng.randint(2**31 - 1, size=len(self._chunks))
+        return [np.random.RandomState(seed) for seed in seeds]
+
+    def _share(self, point):
+        return point.weight / self.total_weight
 
     def evaluate(self, parameters):
         """One forward pass, an `Evaluation`."""
-        points, loss = [] if self._kept else None, 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            for point in self._points(parameters):
-                loss += point.weight / self.total_weight * point.loss()
+        points = [] if self._kept else None
+
+        def value(point, _):
+            return self._share(point) * point.loss(), point
+
+        def losses():
+            for loss, point in self._over_chunks(value, parameters):
                 if points is not None:
                     points.append(point)
+                yield loss
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = tree_sum(losses(), add=lambda a, b: a + b) or 0.0
             return Evaluation(parameters, loss + self._penalty(parameters), loss, points)
 
     def output_values(self, parameters):
@@ -183,57 +226,41 @@ class Objective:
         gradient : ndarray of shape (n_parameters,)
         statistics : pair, or None without a metric
         """
-        points = evaluation.points
-        if points is None:
-            points = self._points(evaluation.parameters)
-        gradient, parts = -self._penalty_slope(evaluation.parameters), []
+        total = self.differential(evaluation, metric, rng)
+        if total.statistics is None and metric is not None:
+            raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
+        return total.gradient - self._penalty_slope(evaluation.parameters), total.means()
+
+    def differential(self, evaluation, metric=None, rng=None):
+        """The `Differential` of all rows, without penalty."""
+
+        def term(point, generator):
+            share = self._share(point)
+            statistics = None if metric is None else metric.statistics(point, generator)
+            return Differential(share * point.gradient(), share, statistics, metric)
+
+        terms = self._over_chunks(
+            term, evaluation.parameters, evaluation.points, self._generators(metric, rng)
+        )
         with np.errstate(over="ignore", invalid="ignore"):
-            for point in points:
-                share = point.weight / self.total_weight
-                gradient += share * point.gradient()
-                if metric is not None:
-                    parts = self._folded(metric, [*parts, (share, metric.statistics(point, rng))])
-        return gradient, None if metric is None else self._combined(metric, parts)
+            total = tree_sum(terms, Differential.plus)
+        return total or Differential(np.zeros_like(evaluation.parameters), 0.0, None, metric)
 
     def statistics(self, parameters, metric, rng):
         """The metric's statistics alone, at given parameters."""
-        parts = []
+
+        def term(point, generator):
+            statistics = metric.statistics(point, generator)
+            return Differential(0.0, self._share(point), statistics, metric)
+
+        generators = self._generators(metric, rng)
+        terms = self._over_chunks(term, parameters, generators=generators)
         with np.errstate(over="ignore", invalid="ignore"):
-            for point in self._points(parameters):
-                share = point.weight / self.total_weight
-                parts = self._folded(metric, [*parts, (share, metric.statistics(point, rng))])
-        return self._combined(metric, parts)
-
-    @staticmethod
-    def _folded(metric, parts):
-        """At most one pair (weight, statistics), so that memory stays bounded."""
-        return parts if len(parts) < 2 else [(1.0, metric.combine(parts))]
-
-    @staticmethod
-    def _combined(metric, parts):
-        if not parts:
-            raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
-        return parts[0][1] if parts[0][0] == 1.0 else metric.combine(parts)
-
-    # ---------------------------------------------------------------- penalty
-    @property
-    def ridge(self):
-        """Second derivatives of the penalty, or None without penalty."""
-        return None if self.penalty is None else self.penalty / self.penalty_weight
-
-    def _penalty(self, parameters):
-        if self.penalty is None:
-            return 0.0
-        return 0.5 * float(self.ridge @ parameters[: len(self.penalty)] ** 2)
-
-    def _penalty_slope(self, parameters):
-        slope = np.zeros_like(parameters)
-        if self.penalty is not None:
-            slope[: len(self.penalty)] = self.ridge * parameters[: len(self.penalty)]
-        return slope
+            return tree_sum(terms, Differential.plus).means()
 
 
 def chunks(n_samples, length):
-    """Slices of at most `length` rows that cover all rows in order."""
-    for start in range(0, n_samples, length):
-        yield slice(start, min(start + length, n_samples))
+    """Slices of about equally many rows, at most `length`, that cover all rows in order."""
+    count = -(-n_samples // length)
+    for i in range(count):
+        yield slice(i * n_samples // count, (i + 1) * n_samples // count)

@@ -12,8 +12,9 @@ from .solvers import Refactored
 _AVERAGED_SHARE = 0.1
 # The metric changes fast in the first steps.
 _EAGER_STEPS = 10
-# Mini-batch steps of a larger rate are checked, and cut to a quarter up to so often.
-_UNCHECKED_RATE, _TRIALS = 0.1, 5
+# Mini-batch steps of a larger rate, or with a larger predicted change of the outputs in
+# nats, are checked, and cut to a quarter up to so often.
+_UNCHECKED_RATE, _UNCHECKED_CHANGE, _TRIALS = 0.1, 0.1, 5
 
 
 class BatchPass:
@@ -146,7 +147,9 @@ class MiniBatchPass:
         With the penalty, and without.
         """
         n_samples = self.objective.n_samples
-        order = self.rng.permutation(n_samples) if self.shuffle else np.arange(n_samples)
+        order = np.arange(n_samples)
+        if self.shuffle:
+            order = self.objective.order(self.batch_size, self.rng)
         total = np.zeros(2)
         for batch in gen_batches(n_samples, self.batch_size):
             part = self.objective.rows(order[batch])
@@ -169,8 +172,9 @@ class MiniBatchPass:
         current = part.evaluate(self.path.last)
         gradient = self._follow(part, current)
         direction, slope = steepest(self._solve, gradient)
-        rate = self.rule.propose(slope, current.data_loss)
-        following = self._following(part, current, direction, rate, history)
+        rate = self.rule.propose(slope, current.loss)
+        known = rate <= _UNCHECKED_RATE and rate**2 * slope / 2 <= _UNCHECKED_CHANGE
+        following = self._following(part, current, direction, rate, known, history)
         if following is not None:
             self.path = self.path.advanced(following, self.longest_average)
         return np.array([current.loss, current.data_loss])
@@ -189,16 +193,16 @@ class MiniBatchPass:
         self._solve = self.solver.follow(part, point, self.running)
         return gradient
 
-    def _following(self, part, current, direction, rate, history):
+    def _following(self, part, current, direction, rate, known, history):
         """The next iterate, or None for a rejected step.
 
-        Long steps are checked on their own batch: where they go the metric may not be
-        what it is here.
+        Steps into the unknown are checked on their own batch: where they go the metric
+        may not be what it is here.
         """
         for _ in range(_TRIALS):
             following = current.parameters + rate * direction
             if np.isfinite(following).all():
-                if rate <= _UNCHECKED_RATE:
+                if known:
                     return following
                 if part.evaluate(following).loss <= current.loss + self.rule.slack:
                     return following

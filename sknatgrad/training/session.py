@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.utils import check_random_state
 
 from ..network import initialize
 from ..network.initialization import standard_factor
 from .coordinates import Coordinates, OutputScale
-from .descent import Descent, RunningMetric, safeguarded
+from .descent import Descent, RunningMetric, training_metric
 from .history import History
-from .objective import Objective
 from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
 from .single_thread import single_thread
@@ -28,8 +26,6 @@ from .trainer import Stopping, Trainer
 LONGEST_STREAM = 1000
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.
 STREAM_MEMORY = 2000
-# Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
-LARGEST_COPY = 0.25
 
 
 @single_thread()
@@ -87,11 +83,9 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
 
     Returns
     -------
-    trainer : Trainer
-    error : ValueError or None
-        What ended the training, if it overflowed.
+    Outcome
     """
-    state.see(data.X.shape[0] if data.weight is None else float(data.weight.sum()), streaming)
+    state.see(data.total_weight, streaming)
     data = data.in_units_of(state.row_weight)
     objective = _objective(model, settings, data, state)
     passes = _passes(model, settings, objective, state, streaming)
@@ -107,16 +101,40 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     state.path = trainer.path
     if streaming:
         state.history.forget(LONGEST_STREAM)
+    loss = trainer.final_loss
     if not trainer.n_iter:
-        trainer.final_loss = objective.evaluate(trainer.parameters).loss * state.history.unit
-    return trainer, error
+        loss = objective.evaluate(trainer.parameters).loss * state.history.unit
+    seen = trainer.n_iter * objective.n_samples
+    return Outcome(trainer.n_iter, seen, float(loss), trainer.interrupted, error)
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
-    """One independent start: ``(trainer, state, error)``."""
+    """One independent start: ``(Outcome, TrainingState)``."""
     state = begin(model, settings, data, check_random_state(seed), previous)
-    trainer, error = run(model, settings, data, state, validation, observer)
-    return trainer, state, error
+    return run(model, settings, data, state, validation, observer), state
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended.
+
+    Attributes
+    ----------
+    n_iter, n_seen : int
+        Completed passes, and rows in them.
+    loss : float
+        Training loss of the last pass.
+    interrupted : bool
+        Whether the user stopped it.
+    error : ValueError or None
+        What ended it, if it overflowed.
+    """
+
+    n_iter: int
+    n_seen: int
+    loss: float
+    interrupted: bool
+    error: ValueError | None = None
 
 
 @dataclass(frozen=True)
@@ -170,8 +188,18 @@ def _start(model, standard, rng):
     """Initial parameters for the data as given."""
     moving = (standard.inputs.scale != 0).astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
+    theta[_straight(model.network.topology)] = 0.0
     own = model.output.start(model.network.topology.n_outputs)
     return standard.outward(np.concatenate([theta, own]))
+
+
+def _straight(topology):
+    """Links from an input straight to an output: no symmetry is to be broken there."""
+    is_output = np.zeros(topology.n_units, dtype=bool)
+    is_output[topology.outputs] = True
+    straight = is_output[topology.owner] & topology.is_weight
+    straight[straight] = topology.source[straight] < topology.n_inputs
+    return straight
 
 
 # ---------------------------------------------------------------------- the run
@@ -183,29 +211,15 @@ def _objective(model, settings, data, state):
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         penalty = settings.alpha * standard_factor(model.network, scale.scale) ** 2
-    X, coordinates = _at_hand(data.X, coordinates)
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
-    objective = Objective(
-        model.network, model.output, X, data.target, data.weight, penalty, coordinates, dtype
-    )
-    objective.penalty_weight = state.weight
+    objective = data.objective(model, penalty, coordinates, dtype)
+    objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
     return objective
-
-
-def _at_hand(X, coordinates):
-    """X in training coordinates, once and for all, if that takes little memory."""
-    size = X.data.nbytes if sparse.issparse(X) else X.nbytes
-    if coordinates.inputs is None or (sparse.issparse(X) and coordinates.inputs.centre.any()):
-        return X, coordinates
-    if size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
-        return X, coordinates
-    scaled = coordinates.inputs.apply(X)
-    return scaled, Coordinates(coordinates.network, None, coordinates.outputs)
 
 
 def _passes(model, settings, objective, state, streaming):
     guarded = settings.damping_mode == "relative" and settings.damping > 0
-    metric = safeguarded(settings.metric) if guarded else settings.metric
+    metric = training_metric(settings.metric, guarded)
     descent = Descent(metric, settings.damping, settings.damping_mode)
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)

@@ -1,6 +1,6 @@
 """How to train: the estimators' parameters, and what their "auto" means."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,10 @@ LARGE_BATCH = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; names and meanings are those of the estimators' parameters."""
+    """How to train; names and meanings are those of the estimators' parameters.
+
+    `n_threads` threads work on the chunks of a batch, which changes no results.
+    """
 
     metric: Metric
     damping: float
@@ -32,6 +35,7 @@ class Settings:
     shuffle: bool
     alpha: float
     stopping: Stopping
+    n_threads: int = 1
 
     @property
     def invariant(self):
@@ -78,6 +82,7 @@ class Settings:
         if not whole_batch:
             # Noise moves the outputs in proportion to the number of steps a pass.
             rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
+            rule.memory = max(1.0, MINI_BATCH / batch_size)
         return rule
 
     def metric_every(self, batch_size, topology):
@@ -92,6 +97,25 @@ class Settings:
         if not self.metric.reduction.factored:
             return 4
         return max(4, max(group.fan_in for group in topology.groups) // 40)
+
+    def of_whole_batches(self, n_samples):
+        """The same for data of which no mini-batches can be drawn.
+
+        Raises
+        ------
+        ValueError
+            If mini-batches are asked for.
+        """
+        if self.batch_size != "auto" and self.batch_size < n_samples:
+            raise ValueError(
+                f"batch_size={self.batch_size} needs rows at hand, and these lie on workers: use "
+                "batch_size='auto', all rows, or call partial_fit on one block after the other."
+            )
+        return replace(self, batch_size=n_samples)
+
+    def metric_is_averaged(self, n_samples):
+        """Whether the metric is an average over steps."""
+        return self.metric_decay not in ("auto", 1.0) or self.rows_a_step(n_samples) < n_samples
 
     def metric_window(self, batch_weight, topology, whole_batch):
         """Sample weight over which the metric is averaged."""

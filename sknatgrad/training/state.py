@@ -10,7 +10,9 @@ from ..outputs import Output
 from .coordinates import Coordinates
 from .descent import RunningMetric
 from .history import History
+from .objective import Objective
 from .passes import Path
+from .rows import selected
 from .solvers import Refactored
 from .step_rules import StepRule
 
@@ -21,8 +23,8 @@ class Data:
 
     Attributes
     ----------
-    X : ndarray or CSR array of shape (n_samples, n_inputs)
-    target : ndarray or sparse array, sample axis last
+    X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
+    target : ndarray, sparse array or SlicedColumns, sample axis last
     weight : ndarray of shape (n_samples,) or None
     """
 
@@ -30,11 +32,29 @@ class Data:
     target: object
     weight: np.ndarray | None
 
+    # Whether mini-batches can't be drawn.
+    whole_batches_only = False
+
+    @property
+    def total_weight(self):
+        """Sum of the weights; the number of rows without weights."""
+        return self.X.shape[0] if self.weight is None else float(self.weight.sum())
+
+    def objective(self, model, penalty, coordinates, dtype):
+        """The mean loss of a `Model` on these rows."""
+        X, coordinates = coordinates.at_hand(self.X)
+        return Objective(
+            model.network, model.output, X, self.target, self.weight, penalty, coordinates, dtype
+        )
+
     def rows(self, chosen):
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[chosen]
-        target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
-        return Data(self.X[chosen], target, weight)
+        if hasattr(self.target, "select"):
+            target = self.target.select(chosen)
+        else:
+            target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
+        return Data(selected(self.X, chosen), target, weight)
 
     def mean_weight(self):
         """Mean weight of a row; 1 without weights."""

@@ -77,7 +77,7 @@ class LineSearch(StepRule):
     a rule.
     """
 
-    _SUFFICIENT, _SMALLEST = 1e-4, 1e-12
+    _SUFFICIENT, _SMALLEST = 0.01, 1e-12
 
     def search(self, objective, start, direction, slope):
         rate = self.rate
@@ -113,30 +113,52 @@ class TrustRegion(StepRule):
     the outputs before and after the step, stays below a radius; the rate never
     exceeds `rate`. On a whole batch the radius follows how well the quadratic model
     predicted the gain; a worse loss is a rejection. On mini-batches it is halved after
-    a pass that gained little: what is left then is mostly noise. While a batch costs
-    more than one nat a sample there is that much further to go: the radius of its step
-    is multiplied by its loss.
+    a pass that gained little: what is left then is mostly noise.
+
+    On mini-batches the loss L is known as well. While a sample costs more than one nat
+    there is that much further to go: the radius is multiplied by L. And a step may not
+    promise, to first order, to gain more than there is: ``rate d . A d <= L``, Polyak's
+    step where the least loss is 0. ``d . A d`` and L are means over the last `memory`
+    steps. If each step were cut to the same length, rare samples with large gradients
+    would pull no harder than common ones with small gradients, and training would head
+    for the median of the targets in place of their mean.
+
+    Parameters
+    ----------
+    rate : float
+        Largest rate.
+    radius : float
+        In nats.
+    memory : float
+        Steps over which mini-batches share the cap, at least 1.
     """
 
     _LITTLE = 0.02
 
     stochastic = True
 
-    def __init__(self, rate, radius=1.0):
+    def __init__(self, rate, radius=1.0, memory=1.0):
         super().__init__(rate)
-        self.largest_rate, self.radius, self._best = rate, radius, np.inf
+        self.largest_rate, self.radius, self.memory = rate, radius, memory
+        self._best, self._n_steps, self._mean = np.inf, 0, np.zeros(2)
 
     @property
     def slack(self):
         return self.radius
 
-    def propose(self, slope, loss=0.0):
+    def propose(self, slope, loss):
         """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""
-        if slope <= 0:
+        if not (slope > 0 and np.isfinite(loss)):
             return 0.0
-        radius = self.radius * max(1.0, loss)
-        self.rate = float(min(self.largest_rate, np.sqrt(2 * radius / slope)))
+        self._n_steps += 1
+        share = 1 / min(self.memory, self._n_steps)
+        self._mean = self._mean + share * (np.array([slope, loss]) - self._mean)
+        slope, loss = self._mean
+        self.rate = min(self._capped(slope, self.radius * max(1.0, loss)), float(loss / slope))
         return self.rate
+
+    def _capped(self, slope, radius):
+        return float(min(self.largest_rate, np.sqrt(2 * radius / slope)))
 
     def end_pass(self, loss):
         if loss > (1 - self._LITTLE) * self._best:
@@ -144,7 +166,7 @@ class TrustRegion(StepRule):
         self._best = min(self._best, loss)
 
     def search(self, objective, start, direction, slope):
-        rate = self.propose(slope)
+        self.rate = rate = self._capped(slope, self.radius) if slope > 0 else 0.0
         trial = self._trial(objective, start, direction, rate)
         predicted = rate * slope * (1 - rate / 2)
         gain = start.loss - trial.loss
@@ -163,7 +185,7 @@ class Constant(StepRule):
 
     stochastic = True
 
-    def propose(self, slope, loss=0.0):
+    def propose(self, slope, loss):
         """The constant rate."""
         return self.rate
 

@@ -61,7 +61,7 @@ def curve(metric, X, y, seed, n_steps=30):
     descent = Descent(metric, 0.01, "relative")
     passes = BatchPass(objective, theta, descent, RunningMetric(metric, 0.0), LineSearch(1.0), rng)
     history = History()
-    losses = [passes.run(history) for _ in range(n_steps)]
+    losses = [passes.run(history)[0] for _ in range(n_steps)]
     stuck = sum(b >= a for a, b in pairwise(losses))
     return losses, stuck
 

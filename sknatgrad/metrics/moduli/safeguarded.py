@@ -18,8 +18,10 @@ class Safeguarded(Modulus):
 
     * slopes r are replaced by ``sqrt(r^2 + softening * largest slope^2)``, so that a
       saturated hidden unit counts as one that can come back;
-    * ``outer_product * (d loss / d v_k)^2`` is added, so that the first-order gain of
-      each unit's step stays below ``1 / outer_product`` nats.
+    * ``outer_product * (d loss / d v_k)^2 / max(1, loss / n_outputs)`` is added, so that
+      the first-order gain of each unit's step stays below ``1 / outer_product`` nats, or
+      as many times the loss an output where that is more: residuals of large counts
+      are many nats, and a step may gain them.
 
     A modulus that itself vanishes with the residuals (the outer product) gets a share
     of the backpropagated modulus as well: without it, residuals of the size of rounding
@@ -45,15 +47,19 @@ class Safeguarded(Modulus):
 
     def pulled(self, point, rng):
         yield from self.base.pulled(point.softened(self.softening), rng)
-        yield np.sqrt(self.outer_product) * point.backpropagated[:, None, :]
+        yield np.sqrt(self._share(point)) * point.backpropagated[:, None, :]
 
     def values(self, point, rng):
         values = self.base.values(point.softened(self.softening), rng)
         squares = np.square(point.backpropagated)
-        squares *= self.outer_product
+        squares *= self._share(point)
         squares += values
         squares += self.rescue(point, rng)
         return squares
+
+    def _share(self, point):
+        """Share of the outer product, (n_samples,)."""
+        return self.outer_product / np.maximum(1.0, point.losses / len(point.v))
 
     def rescue(self, point, rng):
         if not self.base.vanishes_with_residual:

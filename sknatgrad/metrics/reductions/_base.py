@@ -6,9 +6,9 @@ import numpy as np
 class Reduction:
     """Which entries of a metric are kept, and how to solve with them.
 
-    Statistics are tuples of arrays that are means over samples, so batches,
-    chunks, moving averages and partitions combine by one weighted sum. A
-    reduction has no state.
+    Statistics are tuples of arrays (or of what can be weighted and added like them) that
+    are means over samples, so batches, chunks, moving averages and partitions combine
+    by one weighted sum. A reduction has no state.
 
     Attributes
     ----------
@@ -36,11 +36,10 @@ class Reduction:
 
     def combine(self, parts):
         """Weighted sum of statistics: `parts` yields pairs (weight, statistics)."""
-        (weight, first), *others = parts
-        total = [weight * part for part in first]
-        for weight, statistics in others:
-            for i, part in enumerate(statistics):
-                total[i] += weight * part
+        total = None
+        for weight, statistics in parts:
+            scaled = statistics if weight == 1.0 else [weight * part for part in statistics]
+            total = scaled if total is None else [a + b for a, b in zip(total, scaled, strict=True)]
         return tuple(total)
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
@@ -94,8 +93,16 @@ class Reduction:
             matrix[row, row] = self.block(topology, statistics, unit)
         return matrix
 
-    def check(self, topology, n_rows):
+    def condensed(self, statistics):
+        """The same statistics in a form that does not grow when more are added."""
+        return statistics
+
+    def inexact(self, tolerance):
+        """The same reduction, solved to that relative error where it is by iterations."""
+        return self
+
+    def check(self, topology, n_samples, n_seeds, averaged):
         """Raise ValueError if the statistics would be too large.
 
-        `n_rows` is the number of samples times seeds.
+        `averaged` says that they are averaged over batches without end.
         """

@@ -70,7 +70,8 @@ class Full(Reduction):
     def to_dense(self, topology, statistics):
         return _gram(statistics[0])
 
-    def check(self, topology, n_rows):
+    def check(self, topology, n_samples, n_seeds, averaged):
+        n_rows = n_samples * n_seeds
         size = topology.n_parameters
         if min(n_rows, size) * size > LARGEST_MATRIX:
             small = min(n_rows, size)

@@ -86,5 +86,5 @@ class FullPlusKronecker(Reduction):
         kronecker = self._kronecker.to_dense(topology, statistics[1:])
         return self._full.to_dense(topology, statistics[:1]) + self.share * kronecker
 
-    def check(self, topology, n_rows):
-        self._full.check(topology, n_rows)
+    def check(self, topology, n_samples, n_seeds, averaged):
+        self._full.check(topology, n_samples, n_seeds, averaged)

@@ -55,5 +55,11 @@ class PlusKronecker(Reduction):
     def block(self, topology, statistics, unit):
         return self.base.block(topology, self._mixed(topology, statistics), unit)
 
-    def check(self, topology, n_rows):
-        self.base.check(topology, n_rows)
+    def inexact(self, tolerance):
+        return PlusKronecker(self.base.inexact(tolerance), self.share, self.widening)
+
+    def condensed(self, statistics):
+        return self.base.condensed(statistics)
+
+    def check(self, topology, n_samples, n_seeds, averaged):
+        self.base.check(topology, n_samples, n_seeds, averaged)

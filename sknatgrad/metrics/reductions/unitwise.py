@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..linalg import centred_factor
+from ..sampled_blocks import IterativeFactor, SampledBlocks, pays
 from ._base import Reduction
 from .plus_kronecker import PlusKronecker
 from .recursive import RecursiveInverse
@@ -18,14 +19,37 @@ class Unitwise(Reduction):
     Invariant under affine reparametrization of units and inputs, and under affine
     recombination of the signals that a unit receives. O(n d^2) a sample to build,
     O(n d^3) to solve.
+
+    Where a full layer has a large fan-in its blocks are not formed (`SampledBlocks`);
+    then O(n d) a sample and iteration, some ten or twenty to solve, and O(d^3) a layer.
+
+    Parameters
+    ----------
+    tolerance : float
+        Relative error of iterative solves.
     """
 
     prefix = "unitwise"
     factored = True
     recursive = True
 
+    def __init__(self, tolerance=1e-10):
+        self.tolerance = tolerance
+
+    def inexact(self, tolerance):
+        return Unitwise(tolerance)
+
     def statistics(self, point, modulus, rng):
-        return tuple(point.lin.unit_gram(point.values(modulus, rng)))
+        lin, values = point.lin, point.values(modulus, rng)
+        return tuple(
+            SampledBlocks.of(lin, group, values)
+            if pays(group, lin.n_samples)
+            else lin.group_gram(group, values)
+            for group in lin.topology.groups
+        )
+
+    def condensed(self, statistics):
+        return tuple(map(_formed, statistics))
 
     def with_kronecker(self, share, widening=0.0):
         return PlusKronecker(self, share, widening)
@@ -35,19 +59,22 @@ class Unitwise(Reduction):
 
     def mixed(self, topology, statistics, moments, share):
         return tuple(
-            blocks + share * blocks[:, :1, :1] * gram
+            blocks.plus_kronecker(share, gram[0])
+            if isinstance(blocks, SampledBlocks)
+            else blocks + share * blocks[:, :1, :1] * gram
             for blocks, gram in zip(statistics, moments, strict=True)
         )
 
-    @staticmethod
-    def _factors(topology, statistics, relative, absolute):
-        return [
-            centred_factor(blocks, relative, None if absolute is None else group.take(absolute))
-            for group, blocks in zip(topology.groups, statistics, strict=True)
-        ]
+    def _factors(self, topology, statistics, relative, absolute):
+        for group, blocks in zip(topology.groups, statistics, strict=True):
+            own = None if absolute is None else group.take(absolute)
+            if isinstance(blocks, SampledBlocks):
+                yield IterativeFactor(blocks, relative, own, self.tolerance)
+            else:
+                yield centred_factor(blocks, relative, own)
 
     def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
-        inverses = []
+        inverses, statistics = [], self.condensed(statistics)
         for factor in self._factors(topology, statistics, relative, absolute):
             size = factor.size
             identity = np.broadcast_to(np.eye(size), (factor.n_blocks, size, size))
@@ -56,7 +83,7 @@ class Unitwise(Reduction):
         return RecursiveInverse(topology, inverses, corners[topology.grouped_position])
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
-        factors = self._factors(topology, statistics, relative, absolute)
+        factors = list(self._factors(topology, statistics, relative, absolute))
 
         def solve(gradient):
             step = np.empty(topology.n_parameters)
@@ -68,16 +95,27 @@ class Unitwise(Reduction):
 
     def block(self, topology, statistics, unit):
         number, index = locate(topology, unit)
+        blocks = statistics[number]
+        if isinstance(blocks, SampledBlocks):
+            return blocks.formed(slice(index, index + 1))[0]
         length = topology.groups[number].lengths[index]
-        return statistics[number][index, :length, :length]
+        return blocks[index, :length, :length]
 
-    def check(self, topology, n_rows):
-        size = sum(len(group.units) * (1 + group.fan_in) ** 2 for group in topology.groups)
+    def check(self, topology, n_samples, n_seeds, averaged):
+        size = sum(
+            len(group.units) * (1 + group.fan_in) ** 2
+            for group in topology.groups
+            if averaged or not pays(group, n_samples)
+        )
         if size > LARGEST_BLOCKS:
             raise ValueError(
                 f"A unitwise metric of this network needs blocks of {8 * size / 1e9:.1f} GB "
                 f"(units x (1 + fan-in)^2). Use its qd or kron form, or sparser connectivity."
             )
+
+
+def _formed(blocks):
+    return blocks.formed() if isinstance(blocks, SampledBlocks) else blocks
 
 
 def locate(topology, unit):

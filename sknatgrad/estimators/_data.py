@@ -1,0 +1,56 @@
+"""Checks of the data that estimators are given."""
+
+import numpy as np
+from sklearn.utils.validation import (
+    _check_y,
+    check_array,
+    check_consistent_length,
+    validate_data,
+)
+
+from ..training.rows import SlicedRows, is_sliceable
+from ._architecture import canonical
+
+_DTYPES = (np.float64, np.float32)
+
+
+def checked(estimator, X, y="no_validation", *, reset, **options):
+    """X, and y where there is one, as scikit-learn's `validate_data` would have them.
+
+    Arrays that can be read by slices (`numpy.memmap`, HDF5, Zarr) are checked some rows
+    at a time and stay where they are.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Learns the number of features and their names if `reset`.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like, optional
+        Without it X alone is checked and returned.
+    reset : bool
+    **options
+        Of `validate_data`, about y.
+
+    Raises
+    ------
+    ValueError
+        If X or y is not finite, not numeric, empty, or of another shape.
+    """
+    if not is_sliceable(X):
+        found = validate_data(
+            estimator, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **options
+        )
+        return (canonical(found[0]), found[1]) if isinstance(found, tuple) else canonical(found)
+    rows = SlicedRows(X)
+    if X.ndim != 2 or 0 in rows.shape:
+        validate_data(estimator, np.asarray(X[:1]), dtype=_DTYPES, reset=reset)
+    for number, part in enumerate(rows.parts()):
+        if number == 0:
+            validate_data(estimator, part, dtype=_DTYPES, reset=reset)
+        else:
+            check_array(part, dtype=_DTYPES, input_name="X")
+    if isinstance(y, str):
+        return rows
+    y = _check_y(y, estimator=estimator, **options)
+    check_consistent_length(rows, y)
+    return rows, y

@@ -1,0 +1,155 @@
+"""Dask arrays as training data: checked, encoded and kept where they are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from ..training.partitions import PartitionedData
+from ._weights import check_weights
+
+_DTYPES = (np.float64, np.float32)
+_MOST_EXAMPLES = 100_000
+
+
+def is_partitioned(X):
+    """Whether X is a collection of Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+class Partitions:
+    """Checked rows on workers, their targets not encoded yet.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Learns the number of features if `reset`.
+    X : dask.array.Array of shape (n_samples, n_features), or a Dask table
+    y : dask.array.Array or array-like, or None
+        Other arrays than Dask's are sent to the workers.
+    sample_weight : the same, or None
+    reset : bool
+    numeric : bool
+        Whether targets must be finite numbers.
+
+    Raises
+    ------
+    ValueError
+        If arrays do not fit together, or a partition holds what can't be learned from.
+    """
+
+    def __init__(self, estimator, X, y, sample_weight, reset, numeric):
+        import dask
+
+        X = _as_array(X)
+        if X.ndim != 2 or 0 in X.shape:
+            raise ValueError(f"Expected a 2D array with rows and columns, got shape {X.shape}.")
+        X = X.rechunk({1: -1})
+        validate_data(estimator, np.zeros((1, X.shape[1]), X.dtype), dtype=_DTYPES, reset=reset)
+        columns = [_aligned(array, X) for array in (y, sample_weight)]
+        task = dask.delayed(_checked, pure=False)
+        blocks = X.to_delayed().ravel().tolist()
+        self._pieces = dask.persist(
+            *(task(block, *parts, numeric) for block, *parts in zip(blocks, *columns, strict=True))
+        )
+        self.shape = X.shape
+        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        self._summary = dask.compute(*(dask.delayed(_summary)(piece) for piece in self._pieces))
+        weights = [weight for _, _, weight in self._summary]
+        self.total_weight = float(sum(weights))
+        if not self.total_weight > 0:
+            raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
+
+    @property
+    def extremes(self):
+        """Smallest and largest value of each feature, (2, n_features)."""
+        low, high = zip(*(extremes for extremes, _, _ in self._summary), strict=True)
+        return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+
+    @property
+    def targets(self):
+        """Targets among which are all that occur, or some rows of those of several columns."""
+        return np.concatenate([targets for _, targets, _ in self._summary])
+
+    def encoded(self, encode, n_targets, single):
+        """The rows with ``encode(X, y, weight)``, as `PartitionedData`.
+
+        `n_targets` is the number of rows of the target, `single` whether it is one number.
+        """
+        import dask
+
+        task = dask.delayed(_encoded, pure=False)
+        shared = dask.delayed(encode, traverse=False)
+        pieces = dask.persist(*(task(piece, shared) for piece in self._pieces))
+        n_samples, n_inputs = self.shape
+        shape = (n_samples,) if single else (n_targets, n_samples)
+        return PartitionedData(pieces, n_samples, n_inputs, self.total_weight, self.dtype, shape)
+
+
+@dataclass
+class _Piece:
+    """Rows of one partition."""
+
+    X: np.ndarray
+    y: np.ndarray | None
+    weight: np.ndarray | None
+
+
+def _as_array(X):
+    """A Dask array with known chunks."""
+    if hasattr(X, "to_dask_array"):
+        X = X.to_dask_array(lengths=True)
+    if np.isnan(X.shape).any():
+        X = X.compute_chunk_sizes()
+    return X
+
+
+def _aligned(array, X):
+    """The parts of a vector or table that belong to the partitions of X."""
+    import dask.array as da
+
+    if array is None:
+        return [None] * len(X.chunks[0])
+    array = _as_array(array) if is_partitioned(array) else da.from_array(np.asarray(array))
+    if array.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {X.shape[0]} rows of X "
+            f"and {array.shape[0]} of y or sample_weight."
+        )
+    chunks = {0: X.chunks[0], **{axis: -1 for axis in range(1, array.ndim)}}
+    return array.rechunk(chunks).to_delayed().ravel().tolist()
+
+
+def _checked(X, y, weight, numeric):
+    X = check_array(np.asarray(X), dtype=_DTYPES, input_name="X", ensure_min_samples=0)
+    if y is not None:
+        y = check_array(
+            np.asarray(y),
+            dtype="numeric" if numeric else None,
+            ensure_2d=False,
+            ensure_min_samples=0,
+            input_name="y",
+        )
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+    if weight is not None and np.any(weight):
+        weight = check_weights(np.asarray(weight), X)
+    return _Piece(X, y, weight)
+
+
+def _summary(piece):
+    """Extremes of the features, examples of the targets and total weight."""
+    y, X = piece.y, piece.X
+    if y is None:
+        examples = np.empty(0)
+    elif y.ndim == 1:
+        # Of real targets there are too many.
+        examples = np.unique(y)[:_MOST_EXAMPLES]
+    else:
+        examples = y[:100]
+    total = len(X) if piece.weight is None else float(np.sum(piece.weight))
+    return (X.min(axis=0), X.max(axis=0)), examples, total
+
+
+def _encoded(piece, encode):
+    return encode(piece.X, piece.y, piece.weight)

@@ -1,0 +1,111 @@
+"""Training by the paper's rules, step by step."""
+
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...training import History, Stopping
+from ...training.session import begin, run
+from ...training.settings import Settings
+from ..race import INTERRUPTED
+from .methods import FIRST_RATE
+
+_RECORDED = 120
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What came of one training.
+
+    Attributes
+    ----------
+    steps : list of int
+        Some of the steps, spread evenly on a logarithmic scale.
+    bits : list of float
+        Loss a sample after each of these.
+    rejected : int
+        Cancelled steps.
+    seconds : float
+        Processor time.
+    """
+
+    steps: list
+    bits: list
+    rejected: int
+    seconds: float
+
+
+def settings_of(method, n_samples, n_steps=None, learning_rate="adaptive"):
+    """The engine's settings for a method: whole batch, the paper's rule for the rate."""
+    return Settings(
+        metric=method.build_metric(),
+        damping=method.damping,
+        damping_mode=method.damping_mode,
+        learning_rate=learning_rate,
+        learning_rate_init=FIRST_RATE,
+        batch_size=n_samples,
+        metric_decay="auto",
+        n_init_samples="auto",
+        shuffle=False,
+        alpha=0.0,
+        stopping=Stopping(n_steps or method.n_steps, 0.0, np.inf, warn=False),
+    )
+
+
+def train(setting, settings, seed=0):
+    """Train from a given start.
+
+    Parameters
+    ----------
+    setting : tuple (Model, Data, ndarray)
+        Network, rows and initial parameters.
+    settings : Settings
+    seed : int
+        Of Monte-Carlo draws.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    ValueError
+        If the loss overflows.
+    KeyboardInterrupt
+        If the user interrupts.
+    """
+    model, data, theta = setting
+    rng = np.random.RandomState(seed)
+    state = begin(model, settings, data, rng, previous=(theta, History()))
+    advance(model, settings, data, state)
+    return state.history
+
+
+def advance(model, settings, data, state):
+    """Go on from a state for as many steps as the settings say."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=INTERRUPTED)  # said by what is raised
+        outcome = run(model, settings, data, state)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    if outcome.error is not None:
+        raise outcome.error
+
+
+def train_method(problem, method, activation, seed):
+    """The `Curve` of a method on a problem."""
+    setting = problem.implement(activation)
+    start = time.process_time()
+    history = train(setting, settings_of(method, len(problem.inputs)), seed)
+    seconds = time.process_time() - start
+    steps = recorded_steps(len(history.losses))
+    bits = np.array(history.losses)[np.array(steps) - 1] / np.log(2)
+    return Curve(steps, bits.tolist(), history.n_rejected, seconds)
+
+
+def recorded_steps(n_steps):
+    """Steps whose loss is kept: all of the first ones, then ever fewer."""
+    spread = np.geomspace(1, n_steps, _RECORDED).round().astype(int)
+    return sorted({min(10, n_steps), *spread.tolist()})

@@ -1,0 +1,215 @@
+"""Rows that lie on the workers of a cluster.
+
+Parameters go out, sums come back: each worker has an `Objective` of its rows, and what
+these return is added in a fixed tree, so that the same bits come out of any scheduler.
+Dask moves the tasks, and makes lost ones anew on another worker.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..network.moments import moments_by_parts
+from .evaluation import Differential, Evaluation
+from .objective import Penalised
+from .single_thread import single_thread
+from .state import Data
+from .sums import tree_sum
+
+
+class PartitionedArray:
+    """The inputs or the targets of rows on workers, of which means can be asked.
+
+    Parameters
+    ----------
+    data : PartitionedData
+    columns : callable
+        The array (rows first) of one piece of `data`.
+    shape : tuple of int
+    dtype : numpy dtype
+    """
+
+    # No copy of it is ever made here.
+    nbytes = np.inf
+
+    def __init__(self, data, columns, shape, dtype):
+        self._data, self._columns, self.shape, self.dtype = data, columns, shape, dtype
+
+    def moments(self):
+        """Weighted mean, standard deviation and skewness of the columns."""
+        return moments_by_parts(self._each)
+
+    def _each(self, function, *arguments):
+        total = self._data.total_weight
+        return self._data.map(_apply, self._columns, total, function, *arguments)
+
+
+class PartitionedTarget(PartitionedArray):
+    """Encoded targets, sample axis last; `T` has the rows first."""
+
+    def __len__(self):
+        return self.shape[0]
+
+    @property
+    def T(self):
+        """Itself: means are those of the rows of the target."""
+        return self
+
+    def __getitem__(self, rows):
+        columns = _SomeColumns(self._columns, rows)
+        return PartitionedTarget(self._data, columns, (len(rows), self.shape[1]), self.dtype)
+
+
+@dataclass(frozen=True)
+class _SomeColumns:
+    columns: object
+    chosen: object
+
+    def __call__(self, piece):
+        return self.columns(piece)[:, self.chosen]
+
+
+def _inputs(piece):
+    return piece.X
+
+
+def _targets(piece):
+    return piece.target.T
+
+
+def _apply(piece, columns, total, function, *arguments):
+    weight = np.ones(piece.X.shape[0]) if piece.weight is None else piece.weight
+    return function(columns(piece), weight / total, *arguments)
+
+
+class PartitionedData(Data):
+    """`Data` whose rows lie on workers.
+
+    Parameters
+    ----------
+    pieces : list of dask.delayed.Delayed
+        Each a `Data`.
+    n_samples, n_inputs : int
+    total_weight : float
+    dtype : numpy dtype
+    target_shape : tuple of int
+        Of the encoded target.
+    """
+
+    whole_batches_only = True
+    # Weights are in the pieces.
+    weight = None
+
+    def __init__(self, pieces, n_samples, n_inputs, total_weight, dtype, target_shape):
+        self.pieces, self._total_weight, self._target_shape = pieces, total_weight, target_shape
+        self.X = PartitionedArray(self, _inputs, (n_samples, n_inputs), dtype)
+        self.target = PartitionedTarget(self, _targets, target_shape, np.dtype(float))
+
+    @property
+    def total_weight(self):
+        return self._total_weight
+
+    def mean_weight(self):
+        return self._total_weight / self.X.shape[0]
+
+    def map(self, function, *arguments):
+        """``function(piece, *arguments)`` of every piece, in order."""
+        import dask
+
+        task = dask.delayed(function, pure=False)
+        shared = [dask.delayed(argument, traverse=False) for argument in arguments]
+        return dask.compute(*(task(piece, *shared) for piece in self.pieces))
+
+    def in_units_of(self, unit):
+        import dask
+
+        task = dask.delayed(Data.in_units_of, pure=False)
+        pieces = [task(piece, unit) for piece in self.pieces] if unit != 1.0 else self.pieces
+        return PartitionedData(
+            pieces, *self.X.shape, self._total_weight / unit, self.X.dtype, self._target_shape
+        )
+
+    def objective(self, model, penalty, coordinates, dtype):
+        return PartitionedObjective(self, model, penalty, coordinates, dtype)
+
+
+class PartitionedObjective(Penalised):
+    """`Objective` of rows on workers.
+
+    Takes `PartitionedData`, and else what `Data.objective` takes.
+    """
+
+    def __init__(self, data, model, penalty, coordinates, dtype):
+        import dask
+
+        super().__init__(model.network, penalty, data.total_weight)
+        self.n_samples = data.X.shape[0]
+        shared = dask.delayed((model, coordinates, dtype, data.total_weight), traverse=False)
+        make = dask.delayed(_Part, pure=False)
+        self._parts = dask.persist(*(make(piece, shared) for piece in data.pieces))
+
+    def _sum(self, task, add, parameters, *arguments):
+        import dask
+
+        work, plus = dask.delayed(task, pure=False), dask.delayed(add, pure=False)
+        shared = dask.delayed(parameters, traverse=False)
+        terms = [
+            work(part, shared, *own) for part, *own in zip(self._parts, *arguments, strict=True)
+        ]
+        (total,) = dask.compute(tree_sum(terms, plus))
+        return total
+
+    def evaluate(self, parameters):
+        """One forward pass, an `Evaluation`."""
+        loss = self._sum(_Part.loss, _plus, parameters)
+        return Evaluation(parameters, loss + self._penalty(parameters), loss, None)
+
+    def differentiate(self, evaluation, metric=None, rng=None):
+        """Minus the gradient, and the metric's statistics; see `Objective.differentiate`."""
+        random = metric is not None and metric.modulus.random
+        count = len(self._parts)
+        seeds = rng.randint(2**31 - 1, size=count).tolist() if random else [None] * count
+        parameters = evaluation.parameters
+        total = self._sum(
+            _Part.differential, Differential.plus, parameters, [metric] * count, seeds
+        )
+        return total.gradient - self._penalty_slope(parameters), total.statistics
+
+
+class _Part:
+    """The objective of one piece, as a term of the mean over all pieces.
+
+    Parameters
+    ----------
+    piece : Data
+    shared : tuple
+    """
+
+    def __init__(self, piece, shared):
+        model, coordinates, dtype, total_weight = shared
+        self._objective = piece.objective(model, None, coordinates, dtype)
+        self._objective.total_weight = total_weight
+        self._evaluation = None
+
+    def _at(self, parameters):
+        """The evaluation there: the last one, or a new one."""
+        known = self._evaluation
+        if known is None or not np.array_equal(known.parameters, parameters):
+            known = self._evaluation = self._objective.evaluate(parameters)
+        return known
+
+    def loss(self, parameters):
+        """Its term of the loss."""
+        with single_thread():
+            return self._at(parameters).data_loss
+
+    def differential(self, parameters, metric, seed):
+        """Its `Differential`."""
+        rng = None if seed is None else np.random.RandomState(seed)
+        with single_thread():
+            total = self._objective.differential(self._at(parameters), metric, rng)
+            return total.condensed()
+
+
+def _plus(a, b):
+    return a + b

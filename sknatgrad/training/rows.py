@@ -1,0 +1,161 @@
+"""Rows that need not be in memory.
+
+Training reads rows by slices and, for mini-batches, by numbers. `SlicedRows` offers both
+for anything that can be sliced: `numpy.memmap`, an HDF5 or Zarr data set.
+"""
+
+import numpy as np
+from scipy import sparse
+
+# Rows that are not wanted but lie between some that are: up to so many are read as well.
+_GAP = 64
+# Runs of consecutive rows that make a mini-batch of an array that can only be sliced.
+_RUNS = 16
+# Bytes that are read at a time.
+_PART = 1 << 24
+
+
+def is_sliceable(X):
+    """Whether X is a two-dimensional array of numbers that is best read by slices.
+
+    A `numpy.memmap` is; other arrays of NumPy, tables and sparse matrices are not.
+    """
+    if isinstance(X, np.ndarray):
+        return isinstance(X, np.memmap)
+    if sparse.issparse(X) or hasattr(X, "iloc") or hasattr(X, "__dask_graph__"):
+        return False
+    names = ("shape", "ndim", "dtype", "__getitem__")
+    return all(hasattr(X, name) for name in names) and isinstance(X.dtype, np.dtype)
+
+
+class SlicedRows:
+    """A row-sliceable array, read as float64 or float32 some rows at a time.
+
+    Parameters
+    ----------
+    array : object
+        Has `shape`, `dtype`, and `array[start:stop]`.
+
+    Attributes
+    ----------
+    run : int
+        Rows that are drawn together in mini-batches; see `run_length`.
+    """
+
+    def __init__(self, array):
+        self.array, self.shape = array, tuple(array.shape)
+        single = np.dtype(array.dtype) == np.float32
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+
+    @property
+    def nbytes(self):
+        """Bytes that all rows would take in memory."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        if isinstance(rows, slice):
+            return np.asarray(self.array[rows], dtype=self.dtype)
+        order = np.argsort(rows, kind="stable")
+        wanted = np.asarray(rows)[order]
+        found = np.empty((len(wanted), self.shape[1]), self.dtype)
+        cuts = np.flatnonzero(np.diff(wanted) > _GAP) + 1
+        for place in np.split(np.arange(len(wanted)), cuts):
+            if len(place):
+                first, last = int(wanted[place[0]]), int(wanted[place[-1]])
+                found[order[place]] = self[first : last + 1][wanted[place] - first]
+        return found
+
+    def select(self, rows):
+        """Some of the rows, read when they are needed."""
+        return SelectedRows(self, np.asarray(rows))
+
+    def run_length(self, batch_size):
+        """How many consecutive rows a mini-batch takes at a time.
+
+        1 for `numpy.memmap`: mini-batches are those of the array in memory.
+        """
+        return 1 if isinstance(self.array, np.memmap) else max(1, batch_size // _RUNS)
+
+    def min(self):
+        """Smallest entry."""
+        return min(part.min() for part in self.parts())
+
+    def max(self):
+        """Largest entry."""
+        return max(part.max() for part in self.parts())
+
+    def parts(self):
+        """Read all rows in order, some at a time."""
+        step = max(1, _PART // (self.shape[1] * self.dtype.itemsize))
+        for start in range(0, self.shape[0], step):
+            yield self[start : start + step]
+
+    @property
+    def T(self):
+        """The transposed array, whose columns are read when they are needed."""
+        return SlicedColumns(self)
+
+
+class SelectedRows(SlicedRows):
+    """Some rows of `SlicedRows`.
+
+    Parameters
+    ----------
+    source : SlicedRows
+    chosen : ndarray of int
+    """
+
+    def __init__(self, source, chosen):
+        self.source, self.chosen, self.dtype = source, chosen, source.dtype
+        self.shape = (len(chosen), source.shape[1])
+
+    def __getitem__(self, rows):
+        return self.source[self.chosen[rows]]
+
+    def run_length(self, batch_size):
+        return self.source.run_length(batch_size)
+
+
+class SlicedColumns:
+    """The transpose of `SlicedRows`, as the targets of an auto-encoder.
+
+    Parameters
+    ----------
+    rows : SlicedRows
+    """
+
+    ndim = 2
+
+    def __init__(self, rows):
+        self.T, self.shape, self.dtype = rows, rows.shape[::-1], rows.dtype
+        self.size, self.min, self.max = rows.shape[0] * rows.shape[1], rows.min, rows.max
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, key):
+        if not isinstance(key, tuple):
+            raise ValueError("Outputs of several kinds need X in memory: pass an ndarray.")
+        return self.T[key[1]].T
+
+    def select(self, columns):
+        """Some of the columns, read when they are needed."""
+        return self.T.select(columns).T
+
+
+def selected(X, rows):
+    """Some rows of X: a copy, or read when needed."""
+    return X.select(rows) if hasattr(X, "select") else X[rows]
+
+
+def shuffled(X, batch_size, rng):
+    """A random order of the rows of X in which mini-batches are read at bearable cost."""
+    n_samples = X.shape[0]
+    run = X.run_length(batch_size) if hasattr(X, "run_length") else 1
+    if run == 1:
+        return rng.permutation(n_samples)
+    starts = rng.permutation(np.arange(0, n_samples, run))
+    return np.concatenate([np.arange(start, min(start + run, n_samples)) for start in starts])
