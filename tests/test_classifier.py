@@ -517,7 +517,7 @@ def test_training_goes_on_from_set_coefs():
     X, y = clouds()
     target = make(max_iter=20).fit(X, y)
     for go_on in ("fit", "partial_fit"):
-        clf = make(max_iter=1, warm_start=True).fit(X, y)
+        clf = make(max_iter=1, alpha=0.0, warm_start=True).fit(X, y)
         clf.set_coefs(target.coefs_, target.intercepts_)
         getattr(clf, go_on)(X, y)
         assert clf.loss(X, y) < 1.05 * target.loss(X, y) + 1e-6
@@ -578,7 +578,7 @@ def tiny():
     """A trained net of 2-3-3 units, the same net of the reference, and data."""
     X, y = clouds(3, 12)
     w = np.random.default_rng(0).uniform(0.5, 2, size=12)
-    clf = make((3,), max_iter=2).fit(X, y)
+    clf = make((3,), max_iter=2, alpha=0.0).fit(X, y)
     net = ref.Net(
         n_inputs=2,
         parents=((0, 1),) * 3 + ((2, 3, 4),) * 3,
@@ -871,14 +871,17 @@ def test_starts_do_not_depend_on_the_rows():
 
 @pytest.mark.parametrize("metric", ["qd_bp", "bp", "fisher", "euclidean"])
 def test_alpha_shrinks_weights(metric):
-    """More penalty, smaller standardised weights; biases are free; the loss includes it."""
+    """More penalty, smaller standardised weights, a larger loss; biases are free."""
     X, y = clouds()
-    sizes = []
+    sizes, losses = [], []
     for alpha in (0.0, 0.1, 1.0):
         clf = make(alpha=alpha, metric=metric, **NO_STOP).fit(X, y)
         sizes.append(sum(np.sum(c**2) for c in clf.coefs_))
-        assert (clf.loss_ > clf.loss(X, y) + 1e-8) == (alpha > 0)
+        losses.append(clf.loss_)
+        assert clf.loss_ == pytest.approx(clf.loss(X, y), rel=1e-9)
+        assert clf.alpha_ == alpha
     assert sizes[0] > sizes[1] > sizes[2]
+    assert losses[0] < losses[1] < losses[2]
 
 
 def test_alpha_is_invariant():

@@ -351,7 +351,7 @@ BAD = {
     "n_mc_samples": [0, 1.5, None],
     "n_init": [0, 1.5, None],
     "n_jobs": [1.5, "all"],
-    "alpha": [-1.0, np.nan, None, "auto"],
+    "alpha": [-1.0, np.nan, None, "much"],
     "max_iter": [-1, 1.5, None],
     "shuffle": ["yes", None, 2],
     "random_state": ["seed", -1, 1.5],

@@ -318,7 +318,9 @@ def test_penalty_is_divided_by_the_weight():
     assert difference == pytest.approx(penalty @ parameters**2 / (2 * W), rel=1e-10)
     gradients = [o.differentiate(o.evaluate(parameters))[0] for o in (objective, plain)]
     assert_close(gradients[0] - gradients[1], -penalty * parameters / W, 1e-10)
-    np.testing.assert_array_equal(objective.ridge, penalty / W)
+    np.testing.assert_allclose(objective.ridge, penalty / W, rtol=1e-15)
+    objective.alpha = 3.0
+    np.testing.assert_allclose(objective.ridge, 3 * penalty / W, rtol=1e-15)
 
 
 # ------------------------------------------------------------------- coordinates

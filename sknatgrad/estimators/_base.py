@@ -28,8 +28,9 @@ from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
 
-# Up to this fan-in, metric="auto" keeps the blocks of all units.
-LARGEST_CHEAP_FAN_IN = 32
+# Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
+# block for all units that listen to the same sources.
+LARGEST_CHEAP_FAN_IN, LARGEST_SHARED_FAN_IN = 32, 256
 
 
 class InconsistentVersionWarning(UserWarning):
@@ -62,7 +63,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         "n_mc_samples": [Interval(numbers.Integral, 1, None, closed="left")],
         "n_init": [Interval(numbers.Integral, 1, None, closed="left")],
         "n_jobs": [numbers.Integral, None],
-        "alpha": [Interval(numbers.Real, 0, None, closed="left")],
+        "alpha": [StrOptions({"auto"}), Interval(numbers.Real, 0, None, closed="left")],
         "max_iter": [Interval(numbers.Integral, 0, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
@@ -111,11 +112,16 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         )
 
     def _resolved_metric(self):
-        """The metric; "auto" takes unit blocks where they are cheap."""
+        """The metric; "auto" keeps as much of a unit's block as is cheap."""
         name = self.metric
         if isinstance(name, str) and name == "auto":
-            largest = max(group.fan_in for group in self.topology_.groups)
-            name = "bp" if largest <= LARGEST_CHEAP_FAN_IN else "qd_bp"
+            groups = self.topology_.groups
+            largest = max(group.fan_in for group in groups)
+            shared = all(group.shared for group in groups)
+            if largest <= LARGEST_CHEAP_FAN_IN:
+                name = "bp"
+            else:
+                name = "kron_bp" if shared and largest <= LARGEST_SHARED_FAN_IN else "qd_bp"
         return get_metric(name, self.n_mc_samples)
 
     def _fit(self, X, y, sample_weight, validation):
@@ -144,7 +150,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, self._validation_score)
-        previous = (self._parameters, self._state.history) if warm else None
+        previous = (self._parameters, self._state.history, self._state.alpha) if warm else None
         calls = [
             (model, settings, data, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, observer.of_starts(self.n_init), strict=True)
@@ -232,6 +238,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self._state, self.metric_ = state, settings.metric
         self._parameters = state.coordinates.outward(state.path.average)
         self._stored = self._parameters.copy()
+        self.alpha_ = state.alpha
         self.n_iter_ = outcome.n_iter
         self.t_ = seen + outcome.n_seen
         self.loss_ = outcome.loss

@@ -81,10 +81,11 @@ class RiemannianAutoEncoder(
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.
-    alpha : float, default=0.0
+    alpha : float or "auto", default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, activities within +-1), W the sum of the sample weights
-        (of all rows so far, in `partial_fit`). 0.1 to 1 often helps on small data.
+        (of all rows so far, in `partial_fit`). "auto" finds the strength during `fit`,
+        from the evidence of the data (doc/training.md), 0 in `partial_fit`.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True
@@ -112,9 +113,11 @@ class RiemannianAutoEncoder(
     ----------
     coefs_, intercepts_ : list of array
         Weights (n_in, n_out) and biases (n_out,) of each layer.
+    alpha_ : float
+        Strength of the penalty at the end.
     loss_, best_loss_ : float
-        Last and lowest training loss. Each square feature's squared error
-        counts in units of its own variance, times their mean variance.
+        Last and lowest training loss, without the penalty. Each square feature's
+        squared error counts in units of its own variance, times their mean variance.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None

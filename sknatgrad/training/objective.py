@@ -5,6 +5,8 @@ rows in a fixed tree: memory stays bounded however many rows there are, and the
 result does not depend on who computes it.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
@@ -25,7 +27,7 @@ _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
 
 
 class Penalised:
-    """A mean loss plus ``sum_i penalty_i w_i^2 / (2 W)``, W the `penalty_weight`.
+    """A mean loss plus ``alpha sum_i penalty_i w_i^2 / (2 W)``, W the `penalty_weight`.
 
     Parameters
     ----------
@@ -33,32 +35,52 @@ class Penalised:
     penalty : ndarray of shape (n_parameters,) or None
     total_weight : float
         Of the rows that the mean is over.
+
+    Attributes
+    ----------
+    alpha : float
+        Strength of the penalty; 1 unless it is set.
     """
 
     def __init__(self, network, penalty, total_weight):
-        self.network, self.penalty = network, penalty
+        self.network, self.penalty, self.alpha = network, penalty, 1.0
         self.total_weight = self.penalty_weight = total_weight
         self.n_threads = 1
 
     @property
+    def _factor(self):
+        return 0.0 if self.penalty is None else self.alpha / self.penalty_weight
+
+    @property
     def ridge(self):
         """Second derivatives of the penalty, or None without penalty."""
-        return None if self.penalty is None else self.penalty / self.penalty_weight
+        return self._factor * self.penalty if self._factor else None
 
-    def _penalty(self, parameters):
-        if self.penalty is None:
+    def penalty_at(self, parameters):
+        """The penalty, a float."""
+        if not self._factor:
             return 0.0
-        return 0.5 * float(self.ridge @ parameters[: len(self.penalty)] ** 2)
+        weights = parameters[: len(self.penalty)]
+        return 0.5 * self._factor * float((self.penalty * weights) @ weights)
 
-    def _penalty_slope(self, parameters):
-        slope = np.zeros_like(parameters)
-        if self.penalty is not None:
-            slope[: len(self.penalty)] = self.ridge * parameters[: len(self.penalty)]
-        return slope
+    def penalised(self, evaluation):
+        """The same evaluation with the penalty as it is now."""
+        loss = evaluation.data_loss + self.penalty_at(evaluation.parameters)
+        return replace(evaluation, loss=loss)
+
+    def _with_penalty(self, gradient, parameters):
+        """Minus the gradient, with the penalty's."""
+        if self._factor:
+            size = len(self.penalty)
+            slope = self.penalty * parameters[:size]
+            slope *= self._factor
+            gradient = gradient.copy()
+            gradient[:size] -= slope
+        return gradient
 
 
 class Objective(Penalised):
-    """Penalised mean loss ``E_x[-ln omega(y)] + sum_i penalty_i w_i^2 / (2 W)``.
+    """Penalised mean loss ``E_x[-ln omega(y)] + alpha sum_i penalty_i w_i^2 / (2 W)``.
 
     Parameters
     ----------
@@ -70,7 +92,7 @@ class Objective(Penalised):
         asked for.
     sample_weight : ndarray of shape (n_samples,), optional
     penalty : ndarray of shape (n_parameters,), optional
-        L2 penalty on each parameter; W is the sum of the sample weights.
+        Weight of each parameter in the L2 penalty; W is the sum of the sample weights.
     coordinates : Coordinates, optional
         Inputs and targets are told in these, chunk by chunk.
     dtype : numpy dtype
@@ -128,7 +150,7 @@ class Objective(Penalised):
             self.dtype,
         )
         part._pool, part.penalty_weight = self._pool, self.penalty_weight
-        part.n_threads = self.n_threads
+        part.n_threads, part.alpha = self.n_threads, self.alpha
         return part
 
     def order(self, batch_size, rng):
@@ -202,7 +224,7 @@ class Objective(Penalised):
 
         with np.errstate(over="ignore", invalid="ignore"):
             loss = tree_sum(losses(), add=lambda a, b: a + b) or 0.0
-            return Evaluation(parameters, loss + self._penalty(parameters), loss, points)
+            return Evaluation(parameters, loss + self.penalty_at(parameters), loss, points)
 
     def output_values(self, parameters):
         """Output pre-activations of all rows, (n_outputs, n_samples)."""
@@ -229,7 +251,8 @@ class Objective(Penalised):
         total = self.differential(evaluation, metric, rng)
         if total.statistics is None and metric is not None:
             raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
-        return total.gradient - self._penalty_slope(evaluation.parameters), total.means()
+        gradient = self._with_penalty(total.gradient, evaluation.parameters)
+        return gradient, total.means()
 
     def differential(self, evaluation, metric=None, rng=None):
         """The `Differential` of all rows, without penalty."""

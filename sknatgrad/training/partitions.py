@@ -112,6 +112,9 @@ class PartitionedData(Data):
     def mean_weight(self):
         return self._total_weight / self.X.shape[0]
 
+    def n_observed(self):
+        return sum(self.map(Data.n_observed))
+
     def map(self, function, *arguments):
         """``function(piece, *arguments)`` of every piece, in order."""
         import dask
@@ -162,7 +165,7 @@ class PartitionedObjective(Penalised):
     def evaluate(self, parameters):
         """One forward pass, an `Evaluation`."""
         loss = self._sum(_Part.loss, _plus, parameters)
-        return Evaluation(parameters, loss + self._penalty(parameters), loss, None)
+        return Evaluation(parameters, loss + self.penalty_at(parameters), loss, None)
 
     def differentiate(self, evaluation, metric=None, rng=None):
         """Minus the gradient, and the metric's statistics; see `Objective.differentiate`."""
@@ -173,7 +176,7 @@ class PartitionedObjective(Penalised):
         total = self._sum(
             _Part.differential, Differential.plus, parameters, [metric] * count, seeds
         )
-        return total.gradient - self._penalty_slope(parameters), total.statistics
+        return self._with_penalty(total.gradient, parameters), total.statistics
 
 
 class _Part:

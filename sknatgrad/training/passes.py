@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from .descent import steepest
+from .evidence import sample
 from .solvers import Refactored
 
 # Of the steps so far, the share that the average speaks of.
@@ -33,6 +34,8 @@ class BatchPass:
     rng : RandomState
     """
 
+    n_steps = 1
+
     def __init__(self, objective, parameters, descent, running, rule, rng):
         self.objective, self.descent, self.rule = objective, descent, rule
         self.running, self.rng = running, rng
@@ -53,6 +56,14 @@ class BatchPass:
     def path(self):
         """The same, for mini-batches to go on from."""
         return Path.starting_at(self.parameters)
+
+    def penalise(self, evidence, n_passes):
+        """Take the penalty that the data ask for; by how much the loss changes here."""
+        before = self._current.loss
+        self.objective.alpha = evidence.strength(self.objective, self._current, n_passes, 1)
+        self._current = self.objective.penalised(self._current)
+        self._direction, self.rule.exhausted = None, False
+        return self._current.loss - before
 
     def run(self, history):
         """One step; returns the penalised and the data loss after it."""
@@ -137,9 +148,27 @@ class MiniBatchPass:
                 running.update(statistics, first.total_weight)
 
     @property
+    def n_steps(self):
+        """Steps a pass."""
+        return -(-self.objective.n_samples // self.batch_size)
+
+    @property
     def parameters(self):
         """The average of the last steps."""
         return self.path.average
+
+    def penalise(self, evidence, n_passes):
+        """Take the penalty that the data ask for; by how much the loss changes here."""
+        objective, parameters = self.objective, self.parameters
+        before = objective.penalty_at(parameters)
+        part = sample(objective)
+        evaluation = part.evaluate(parameters)
+        objective.alpha = evidence.strength(part, evaluation, n_passes, self.n_steps)
+        change = objective.penalty_at(parameters) - before
+        self.rule.shift(change)
+        self.solver.forget()
+        self._solve = None
+        return change
 
     def run(self, history):
         """One pass; returns means of the batch losses, each before its step.

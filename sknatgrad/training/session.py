@@ -14,6 +14,7 @@ from ..network import initialize
 from ..network.initialization import standard_factor
 from .coordinates import Coordinates, OutputScale
 from .descent import Descent, RunningMetric, training_metric
+from .evidence import Evidence
 from .history import History
 from .passes import BatchPass, MiniBatchPass, Path
 from .scaling import InputScale
@@ -38,8 +39,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     settings : Settings
     data : Data
     rng : RandomState
-    previous : pair (parameters, History), optional
-        Start from these parameters, told for the data as given.
+    previous : triple (parameters, History, alpha), optional
+        Start from these parameters, told for the data as given, and that penalty.
     streaming : bool
         More rows will come: work in mini-batches, and give inputs that were constant
         so far a scale.
@@ -52,9 +53,9 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     coordinates = _training_coordinates(model, settings, standard, data)
     if previous is None:
         parameters = coordinates.inward(_start(model, standard, rng))
-        history = History()
+        history, alpha = History(), 0.0
     else:
-        parameters, history = coordinates.inward(previous[0]), previous[1]
+        parameters, history, alpha = coordinates.inward(previous[0]), *previous[1:]
         history.resume()
     scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
     history.unit = coordinates.outputs.loss_unit if scaled else 1.0
@@ -62,7 +63,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     running = RunningMetric(settings.metric, 0.0)
     rule = settings.step_rule(n_samples, streaming)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
-    state.row_weight = data.mean_weight()
+    state.row_weight, state.alpha = data.mean_weight(), alpha
     return state
 
 
@@ -85,25 +86,30 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     -------
     Outcome
     """
-    state.see(data.total_weight, streaming)
+    state.see(data.n_observed() if settings.alpha == "auto" else data.total_weight, streaming)
     data = data.in_units_of(state.row_weight)
+    if settings.alpha != "auto":
+        state.alpha = settings.alpha
     objective = _objective(model, settings, data, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    trainer = Trainer(passes, state.history, stopping, validate, watched)
+    adapts = settings.alpha == "auto" and settings.penalises(model.network) and not streaming
+    trainer = Trainer(
+        passes, state.history, stopping, validate, watched, Evidence() if adapts else None
+    )
     error = None
     try:
         trainer.run()
     except ValueError as problem:
         error = problem
-    state.path = trainer.path
+    state.path, state.alpha = trainer.path, objective.alpha
     if streaming:
         state.history.forget(LONGEST_STREAM)
     loss = trainer.final_loss
     if not trainer.n_iter:
-        loss = objective.evaluate(trainer.parameters).loss * state.history.unit
+        loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
     seen = trainer.n_iter * objective.n_samples
     return Outcome(trainer.n_iter, seen, float(loss), trainer.interrupted, error)
 
@@ -206,14 +212,15 @@ def _straight(topology):
 def _objective(model, settings, data, state):
     coordinates = state.coordinates
     penalty = None
-    if settings.alpha > 0:
+    if settings.penalises(model.network):
         scale = InputScale.of_data(data.X, data.weight)
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
-        penalty = settings.alpha * standard_factor(model.network, scale.scale) ** 2
+        penalty = standard_factor(model.network, scale.scale) ** 2
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
+    objective.alpha = state.alpha
     return objective
 
 

@@ -9,7 +9,7 @@ from .step_rules import DEFAULT_RATES, STEP_RULES
 from .trainer import Stopping
 
 # Up to this many rows, a step on all of them costs little more than its overhead.
-LARGEST_FULL_BATCH = 4096
+LARGEST_FULL_BATCH = 2000
 MINI_BATCH = 500
 # Nats by which a step on that many rows may change the outputs.
 RADIUS = 1e-2
@@ -33,7 +33,7 @@ class Settings:
     metric_decay: float | str
     n_init_samples: int | str
     shuffle: bool
-    alpha: float
+    alpha: float | str
     stopping: Stopping
     n_threads: int = 1
 
@@ -50,6 +50,15 @@ class Settings:
         numbers in it.
         """
         return self.invariant or not self.metric.reduction.invariant
+
+    def penalises(self, network):
+        """Whether there is a penalty: by default only on networks with hidden units.
+
+        Those without stay the generalised linear models that they are.
+        """
+        if self.alpha == "auto":
+            return network.topology.n_units > network.topology.n_outputs
+        return self.alpha > 0
 
     def rows_a_step(self, n_samples):
         """Rows of a mini-batch, or all of them."""

@@ -23,6 +23,9 @@ class Refactored:
     def take_over(self, previous):
         """Go on from what a solver of an earlier call knows, or None."""
 
+    def forget(self):
+        """The penalty has changed: what is known of the inverse holds no more."""
+
     def can_wait(self, point):
         """Whether `follow` can do without the running average after this batch."""
         return False
@@ -61,6 +64,9 @@ class Recursive(Refactored):
     def take_over(self, previous):
         if isinstance(previous, Recursive) and previous.key == self.key:
             self._inverse, self._age = previous._inverse, previous._age
+
+    def forget(self):
+        self._inverse = None
 
     def can_wait(self, point):
         return point is not None

@@ -16,6 +16,8 @@ from .rows import selected
 from .solvers import Refactored
 from .step_rules import StepRule
 
+_LARGEST_COUNT = 1e6
+
 
 @dataclass
 class Data:
@@ -63,6 +65,18 @@ class Data:
         largest = self.weight.max()
         return float(largest * np.mean(self.weight / largest))
 
+    def n_observed(self):
+        """How many observations the rows stand for.
+
+        Weights that are whole numbers are counts; others say how much rows matter
+        relative to each other.
+        """
+        weight = self.weight
+        if weight is None:
+            return float(self.X.shape[0])
+        counts = weight.max() <= _LARGEST_COUNT and bool((weight == np.round(weight)).all())
+        return float(weight.sum() if counts else np.count_nonzero(weight))
+
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
         return self if self.weight is None else Data(self.X, self.target, self.weight / unit)
@@ -89,6 +103,8 @@ class TrainingState:
     rule : StepRule
     rng : RandomState
     history : History
+    alpha : float
+        Strength of the penalty.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float
@@ -96,8 +112,8 @@ class TrainingState:
     metric_key : tuple
         What the running metric is a metric of.
     weight, streamed : float
-        Total sample weight of the data, by which the penalty is divided; of it, what
-        came in calls of `partial_fit`.
+        Total sample weight of the data, or the number of observations, by which the
+        penalty is divided; of it, what came in calls of `partial_fit`.
     """
 
     coordinates: Coordinates
@@ -106,6 +122,7 @@ class TrainingState:
     rule: StepRule
     rng: np.random.RandomState
     history: History
+    alpha: float = 0.0
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0

@@ -46,6 +46,9 @@ class StepRule:
     def end_pass(self, loss):
         """Take note of the mean loss of a pass over mini-batches."""
 
+    def shift(self, change):
+        """Take note that the loss of passes so far would have been larger by `change`."""
+
     def _trial(self, objective, start, direction, rate):
         return objective.evaluate(start.parameters + rate * direction)
 
@@ -164,6 +167,9 @@ class TrustRegion(StepRule):
         if loss > (1 - self._LITTLE) * self._best:
             self.radius /= 2
         self._best = min(self._best, loss)
+
+    def shift(self, change):
+        self._best += change
 
     def search(self, objective, start, direction, slope):
         self.rate = rate = self._capped(slope, self.radius) if slope > 0 else 0.0

@@ -40,6 +40,8 @@ class Trainer:
     validate : callable, optional
         Takes parameters, returns (score, loss) on held-out data; the best score
         is then what counts, and its parameters are kept.
+    evidence : Evidence, optional
+        Chooses the strength of the penalty now and then.
     observer : object, optional
         Told of each pass: ``begin()`` before it, ``end(number, loss, score or None,
         path)`` after it; a true value stops the training.
@@ -58,9 +60,9 @@ class Trainer:
         Training loss of the last pass, in the history's unit.
     """
 
-    def __init__(self, passes, history, stopping, validate=None, observer=None):
+    def __init__(self, passes, history, stopping, validate=None, observer=None, evidence=None):
         self.passes, self.history, self.stopping = passes, history, stopping
-        self.validate, self.observer = validate, observer
+        self.validate, self.observer, self.evidence = validate, observer, evidence
         self.path = passes.path
         self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
         self._best_path, self.final_loss, self.interrupted = None, np.nan, False
@@ -99,7 +101,7 @@ class Trainer:
             if self.observer is not None:
                 self.observer.begin()
             loss, data_loss, score, held_out_loss = self._pass()
-            self._record(loss, score, held_out_loss)
+            self._record(data_loss, score, held_out_loss)
             asked = self.observer is not None and self.observer.end(
                 self.n_iter, self.final_loss, score, self.path
             )
@@ -117,6 +119,9 @@ class Trainer:
 
     def _pass(self):
         """Losses of one pass, and score and loss on held-out data (None without)."""
+        n_passes = len(self.history.losses)
+        if self.evidence is not None and self.evidence.due(n_passes, self.passes.n_steps):
+            self._adapt(n_passes)
         loss, data_loss = self.passes.run(self.history)
         parameters = self.passes.parameters
         if not (np.isfinite(loss) and np.isfinite(parameters).all()):
@@ -129,6 +134,12 @@ class Trainer:
             data_loss,
             *((None, None) if self.validate is None else self.validate(parameters)),
         )
+
+    def _adapt(self, n_passes):
+        """Change the penalty; losses so far are compared as if it had always been so."""
+        change = self.passes.penalise(self.evidence, n_passes)
+        if self.validate is None:
+            self.best -= change
 
     def _record(self, loss, score, held_out_loss):
         # Nothing here can fail or be slow: a pass counts as a whole or not at all.

@@ -66,7 +66,7 @@ class _Timer:
         model, data, theta = setting
         self._method, self._n_samples = method, len(data.X)
         settings = settings_of(method, self._n_samples)
-        state = begin(model, settings, data, np.random.RandomState(0), (theta, History()))
+        state = begin(model, settings, data, np.random.RandomState(0), (theta, History(), 0.0))
         self._training, self._state = (model, data), state
         self.timings = []
         step = self._seconds_a_step(1)

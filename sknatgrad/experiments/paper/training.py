@@ -78,7 +78,7 @@ def train(setting, settings, seed=0):
     """
     model, data, theta = setting
     rng = np.random.RandomState(seed)
-    state = begin(model, settings, data, rng, previous=(theta, History()))
+    state = begin(model, settings, data, rng, previous=(theta, History(), 0.0))
     advance(model, settings, data, state)
     return state.history
 

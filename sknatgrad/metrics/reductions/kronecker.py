@@ -3,8 +3,12 @@
 import numpy as np
 
 from ..linalg import centred_factor, safe_divide
+from ..ridge import SharedRidgeFactor
 from ._base import Reduction
 from .unitwise import locate
+
+# An eigendecomposition costs as much as so many Cholesky factors.
+_EIGEN_PRICE = 16
 
 
 class Kronecker(Reduction):
@@ -44,8 +48,7 @@ class Kronecker(Reduction):
             if absolute is None:
                 solvers.append(_shared_solver(centred_factor(gram, relative), strength))
             else:
-                blocks = strength.astype(gram.dtype)[:, None, None] * gram
-                solvers.append(centred_factor(blocks, relative, group.take(absolute)).solve)
+                solvers.append(_damped_solver(gram, strength, relative, group.take(absolute)))
 
         def solve(gradient):
             step = np.empty_like(gradient)
@@ -61,6 +64,17 @@ class Kronecker(Reduction):
         number, index = locate(topology, unit)
         gram, length = grams[number], topology.groups[number].lengths[index]
         return modulus[unit] * gram[index if len(gram) > 1 else 0, :length, :length]
+
+
+def _damped_solver(gram, strength, relative, absolute):
+    """Solve with ``strength_k * gram + absolute_k``, in one go where that is possible."""
+    alike = len(gram) == 1 and not absolute[:, 0].any() and (absolute == absolute[:1]).all()
+    if alike and len(strength) >= _EIGEN_PRICE:
+        factor = SharedRidgeFactor(gram[0], strength, absolute[0, 1:], relative)
+        if factor.sound:
+            return factor.solve
+    blocks = strength.astype(gram.dtype)[:, None, None] * gram
+    return centred_factor(blocks, relative, absolute).solve
 
 
 def _shared_solver(factor, strength):
