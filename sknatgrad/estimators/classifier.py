@@ -81,8 +81,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, activities within +-1), W the sum of the sample weights
         (of all rows so far, in `partial_fit`). "auto" finds the strength during `fit`,
-        from the evidence of the data (doc/training.md): see `alpha_`. It is 0 in
-        `partial_fit`, and for networks without hidden units.
+        from the evidence of the data (doc/training.md): see `alpha_`. `partial_fit`
+        keeps it; without `fit` there is none, nor for networks without hidden units.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True

@@ -4,7 +4,7 @@
 between them is all that a later call needs to go on.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +17,6 @@ from .descent import Descent, RunningMetric, training_metric
 from .evidence import Evidence
 from .history import History
 from .passes import BatchPass, MiniBatchPass, Path
-from .scaling import InputScale
 from .single_thread import single_thread
 from .solvers import make_solver
 from .state import TrainingState
@@ -90,12 +89,12 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":
         state.alpha = settings.alpha
-    objective = _objective(model, settings, data, state)
+    adapts = settings.adapts_alpha(model.network) and not streaming
+    objective = _objective(model, settings, data, state, adapts or state.alpha > 0)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    adapts = settings.alpha == "auto" and settings.penalises(model.network) and not streaming
     trainer = Trainer(
         passes, state.history, stopping, validate, watched, Evidence() if adapts else None
     )
@@ -162,7 +161,7 @@ class _Watched:
 # ------------------------------------------------------------------- coordinates
 def _standard_coordinates(model, data, streaming):
     """Inputs and outputs centred and scaled by the data."""
-    inputs = InputScale.of_data(data.X, data.weight)
+    inputs = data.scale
     topology = model.network.topology
     if streaming:
         inputs = inputs.with_fallback()
@@ -209,11 +208,10 @@ def _straight(topology):
 
 
 # ---------------------------------------------------------------------- the run
-def _objective(model, settings, data, state):
-    coordinates = state.coordinates
-    penalty = None
-    if settings.penalises(model.network):
-        scale = InputScale.of_data(data.X, data.weight)
+def _objective(model, settings, data, state, penalised):
+    coordinates, penalty = state.coordinates, None
+    if penalised:
+        scale = data.scale
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         penalty = standard_factor(model.network, scale.scale) ** 2
@@ -272,7 +270,7 @@ def _solver(model, settings, state, descent, batch_size):
 
 
 def _validator(model, settings, state, data, score):
-    objective = _objective(model, replace(settings, alpha=0.0), data, state)
+    objective = _objective(model, settings, data, state, penalised=False)
     size = model.network.topology.n_parameters
 
     def validate(parameters):

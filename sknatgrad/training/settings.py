@@ -51,14 +51,13 @@ class Settings:
         """
         return self.invariant or not self.metric.reduction.invariant
 
-    def penalises(self, network):
-        """Whether there is a penalty: by default only on networks with hidden units.
+    def adapts_alpha(self, network):
+        """Whether the strength of the penalty is to be found.
 
-        Those without stay the generalised linear models that they are.
+        Not for networks without hidden units: they stay the generalised linear models
+        that they are.
         """
-        if self.alpha == "auto":
-            return network.topology.n_units > network.topology.n_outputs
-        return self.alpha > 0
+        return self.alpha == "auto" and network.topology.n_units > network.topology.n_outputs
 
     def rows_a_step(self, n_samples):
         """Rows of a mini-batch, or all of them."""

@@ -2,6 +2,7 @@
 
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .history import History
 from .objective import Objective
 from .passes import Path
 from .rows import selected
+from .scaling import InputScale
 from .solvers import Refactored
 from .step_rules import StepRule
 
@@ -58,6 +60,11 @@ class Data:
             target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
         return Data(selected(self.X, chosen), target, weight)
 
+    @cached_property
+    def scale(self):
+        """Where the features have their origin and scale, an `InputScale`."""
+        return InputScale.of_data(self.X, self.weight)
+
     def mean_weight(self):
         """Mean weight of a row; 1 without weights."""
         if self.weight is None or not self.weight.any():
@@ -79,7 +86,11 @@ class Data:
 
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
-        return self if self.weight is None else Data(self.X, self.target, self.weight / unit)
+        if self.weight is None:
+            return self
+        other = copy(self)
+        other.weight = self.weight / unit
+        return other
 
 
 @dataclass(frozen=True)
