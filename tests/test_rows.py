@@ -204,3 +204,41 @@ def test_threads_change_no_bits(metric):
     assert one.loss_curve_ == two.loss_curve_
     for a, b in zip(one.coefs_, two.coefs_, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def hdf5(folder, X):
+    """The rows in an HDF5 file."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file["X"] = X
+    return h5py.File(folder / "rows.h5")["X"]
+
+
+def zarr_array(folder, X):
+    """The rows in a Zarr store of several chunks."""
+    zarr = pytest.importorskip("zarr")
+    path = str(folder / "rows.zarr")
+    store = zarr.open(path, mode="w", shape=X.shape, chunks=(70, 5), dtype="f8")
+    store[:] = X
+    return store
+
+
+@pytest.mark.parametrize("stored", [hdf5, zarr_array])
+def test_files_of_well_known_libraries(stored, tmp_path):
+    """The bits of arrays in memory: fit, predict, transform, partial_fit."""
+    X = np.random.default_rng(0).normal(size=(300, 5))
+    y = X[:, 0] * X[:, 1] > 0
+    rows = stored(tmp_path, X)
+    settings = {"random_state": 0, "max_iter": 5, "batch_size": 50}
+    for cls, target in (
+        (RiemannianMLPClassifier, y),
+        (RiemannianMLPRegressor, X[:, 2]),
+        (RiemannianAutoEncoder, None),
+    ):
+        models = [cls(hidden_layer_sizes=(4,), **settings) for _ in range(2)]
+        for model, own in zip(models, (X, rows), strict=True):
+            model.fit(own, target).partial_fit(own, target)
+        method = "predict" if target is not None else "transform"
+        np.testing.assert_array_equal(
+            getattr(models[0], method)(X), getattr(models[1], method)(rows)
+        )

@@ -66,9 +66,9 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
         for all hidden layers or one for each.
     metric : str or Metric, default="auto"
-        "bp" if no unit has more than 32 incoming links, else "qd_bp"; or a modulus and
-        reduction, e.g. "kron_bp", "bp", "unitwise_fisher", "fisher",
-        "euclidean"; `sknatgrad.METRICS` lists all.
+        "bp" if no unit has more than 32 incoming links, "kron_bp" in full layers up to
+        256 of them, else "qd_bp"; or a modulus and reduction, e.g. "unitwise_fisher",
+        "fisher", "euclidean"; `sknatgrad.METRICS` lists all.
     output : str or Output, default="auto"
         Reading of the output units: "square", "poisson" or "bernoulli" (targets in [0, 1]).
         "auto" follows `loss`.
@@ -92,7 +92,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         First rate: 0.01 for "adaptive", 0.1 for "constant"; 1 for the line search;
         for the trust region the largest rate, 1.
     batch_size : int or "auto", default="auto"
-        Rows a step; "auto" takes all rows up to 4096, else 500. 1 is online training.
+        Rows a step; "auto" takes all rows up to 2000, else 500. 1 is online training.
     metric_decay : float or "auto", default="auto"
         The discount of the running metric ``(1 - g) A + g A(x)``. "auto" is 1 on
         whole batches; else it averages over 20 batches or more.
