@@ -255,6 +255,12 @@ class RiemannianAutoEncoder(
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, if training overflows, or with ``early_stopping=True``: no rows
+            of a stream are held out.
         """
         return self._partial_fit(X, None, sample_weight)
 

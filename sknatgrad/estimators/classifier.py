@@ -254,6 +254,12 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, if training overflows, or with ``early_stopping=True``: no rows
+            of a stream are held out.
         """
         if self.class_weight == "balanced":
             raise ValueError(

@@ -282,6 +282,12 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, if training overflows, or with ``early_stopping=True``: no rows
+            of a stream are held out.
         """
         return self._partial_fit(X, y, sample_weight)
 
