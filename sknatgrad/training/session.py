@@ -16,6 +16,7 @@ from .coordinates import Coordinates, OutputScale
 from .descent import Descent, RunningMetric, training_metric
 from .history import History
 from .passes import BatchPass, MiniBatchPass, Path
+from .renewed_start import TargetLevel, renew_start
 from .scaling import InputScale
 from .single_thread import single_thread
 from .solvers import make_solver
@@ -63,6 +64,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     rule = settings.step_rule(n_samples, streaming)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
     state.row_weight = data.mean_weight()
+    if standard.outputs is not None:
+        state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
 
 
@@ -88,6 +91,8 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     state.see(data.total_weight, streaming)
     data = data.in_units_of(state.row_weight)
     objective = _objective(model, settings, data, state)
+    if streaming:
+        renew_start(model, settings, objective, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
