@@ -3,9 +3,37 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.special import log_softmax
 from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
 
 from ..training.state import Data
+
+
+def checked_labels(y):
+    """Targets of a classifier, (n_samples,) or an indicator matrix, dense.
+
+    Raises
+    ------
+    ValueError
+        If they are not classes, or several columns of more than two classes.
+
+    Warns
+    -----
+    DataConversionWarning
+        If one column stands for a vector.
+    """
+    check_classification_targets(y)
+    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim == 2 and type_of_target(y) == "multiclass-multioutput":
+        raise ValueError(
+            "y has several columns of more than two classes: fit one classifier a column, e.g. "
+            "with sklearn.multioutput.MultiOutputClassifier."
+        )
+    return y
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +116,18 @@ class Labels:
         total = mean.sum(axis=1, keepdims=True)
         even = np.full_like(mean, 1 / mean.shape[1])
         return np.divide(mean, total, out=even, where=total > 0)
+
+    def log_probabilities(self, log_mean, log_complement, discrete):
+        """The logarithm of `probabilities`, (n_classes, n_samples).
+
+        Of logarithms of the expected targets and of their complements to 1, both
+        (n_units, n_samples).
+        """
+        if discrete or not self.single:
+            return log_mean
+        if len(self.all) == 2:
+            return np.vstack([log_complement, log_mean])
+        return log_softmax(log_mean, axis=0)
 
     def decode(self, logits):
         """The predicted labels of logits (n_samples, n_units), which do not tie as 0 and 1 do."""
