@@ -91,20 +91,44 @@ class Labels:
             return (number == 1).astype(float)[None]
         return (number == np.arange(len(self.all))[:, None]).astype(float)
 
-    def weights(self, y, class_weight):
-        """Weight of each sample of y by its class; classes not named weigh 1.
+    def check_class_weight(self, class_weight):
+        """See that the weights can be used, before work starts.
 
         Raises
         ------
         ValueError
-            If a weight is negative or not finite.
+            If samples have several labels, if a weight is negative or not finite, all are
+            zero, or some speak of classes that there are not while others are left out.
         """
+        if class_weight is None:
+            return
+        if not self.single:
+            raise ValueError(
+                "class_weight is for one class a sample and can't be used with multilabel targets: "
+                "pass sample_weight."
+            )
+        if class_weight == "balanced":
+            return
+        weights = self._class_weights(class_weight)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+            raise ValueError(
+                "class_weight must hold finite weights that are not negative, nor all zero."
+            )
+        labels = set(self.all.tolist())
+        unknown, left_out = set(class_weight) - labels, labels - set(class_weight)
+        if unknown and left_out:
+            raise ValueError(
+                f"class_weight speaks of {unknown}, which are no classes, and not of {left_out}."
+            )
+
+    def _class_weights(self, class_weight):
+        return np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
+
+    def weights(self, y, class_weight):
+        """Weight of each sample of y by its class; classes not named weigh 1."""
         if class_weight == "balanced":
             return compute_sample_weight("balanced", y)
-        weights = np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise ValueError("class_weight must hold finite weights that are not negative.")
-        return weights[self.encode(y, discrete=True)]
+        return self._class_weights(class_weight)[self.encode(y, discrete=True)]
 
     def probabilities(self, mean):
         """Expected targets (n_samples, n_units) as class probabilities."""
@@ -156,7 +180,7 @@ class ClassTargets:
 
     def __call__(self, X, y, weight):
         """The rows X with classes y and sample weights."""
-        if self.class_weight is not None and self.labels.single:
+        if self.class_weight is not None:
             factor = self.labels.weights(y, self.class_weight)
             weight = factor if weight is None else weight * factor
         return Data(X, self.labels.encode(y, self.discrete), weight)

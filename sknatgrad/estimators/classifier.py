@@ -100,7 +100,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     n_iter_no_change : int or inf, default=10
         Stop after so many passes in a row without gain.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, times the sample weights.
+        Weights of the classes, times the sample weights; 1 for classes not named. Not for
+        multilabel targets.
 
     Attributes
     ----------
@@ -305,6 +306,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
                 self._labels = Labels.of(y)
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
+        self._labels.check_class_weight(self.class_weight)
         encode = ClassTargets(self._labels, self._output.discrete, self.class_weight)
         if parts is None:
             return encode(X, y, weight), y

@@ -55,4 +55,4 @@ class Poisson(Output):
         weighed = sample_weight is not None and np.any(sample_weight)
         n_rows = np.sum(sample_weight) if weighed else target.shape[1]
         # As far as so many rows without a count can tell.
-        return np.log(np.where(mean > 0, mean, 0.5 / max(1.0, n_rows))), np.ones(len(target))
+        return np.log(np.where(mean > 0, mean, 0.5 / max(1.0, n_rows))), np.ones_like(mean)
