@@ -19,7 +19,7 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import RunningMetric
+from sknatgrad.training import InputScale, RunningMetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -367,3 +367,37 @@ def test_partial_fit_refuses_early_stopping(kind):
         est.partial_fit(X, y)
     np.testing.assert_array_equal(flat(est), before)
     assert np.isfinite(flat(est.set_params(early_stopping=False).partial_fit(X, y))).all()
+
+
+# ------------------------------------------------------------------- inputs that rise
+@pytest.mark.parametrize("size", [1, 50])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_inputs_that_were_constant_at_first(size, form):
+    """Large values of an input that was zero so far do not saturate the units it feeds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X @ [1.0, -0.5, 0.3] > 0).astype(int)
+    X[:size, :2] = 0.0
+    X[:, 0] *= 1e6
+    clf = make(metric="bp").partial_fit(form(X[:size]), y[:size], classes=[0, 1])
+    for _ in range(6 if size > 1 else 2):
+        stream(clf, form(X[size:]), y[size:], size=size)
+    assert clf.score(X[size:], y[size:]) > 0.95
+
+
+def test_a_new_scale_of_an_input_changes_no_answer():
+    """About rows seen so far; the guess is made once, and no more than needed."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(5, 3.0), rng.normal(size=5), np.zeros(5)])
+    first = InputScale.of_data(X).with_fallback()
+    np.testing.assert_array_equal(first.guessed, [True, False, True])
+    later = np.column_stack([np.full(4, 4.0), 1e9 * np.ones(4), [0.0, 1e6, -1e6, 0.0]])
+    learned = first.learned(later)
+    assert learned.scale[0] == 3.0 and learned.scale[1] == first.scale[1]
+    assert learned.scale[2] == pytest.approx(1e6 / np.sqrt(2))
+    np.testing.assert_array_equal(learned.guessed, [False] * 3)
+    np.testing.assert_array_equal(learned.apply(X), first.apply(X))
+    assert first.learned(X).guessed.tolist() == first.guessed.tolist()
+    assert learned.learned(1e9 * later) is learned
+    weighted = first.learned(later, np.array([1.0, 0.0, 0.0, 1.0]))
+    assert weighted.scale[2] == 1.0 and weighted.guessed[2]

@@ -90,6 +90,8 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     """
     state.see(data.total_weight, streaming)
     data = data.in_units_of(state.row_weight)
+    if streaming:
+        state.coordinates = state.coordinates.learned(data.X, data.weight)
     objective = _objective(model, settings, data, state)
     if streaming:
         renew_start(model, settings, objective, state)
