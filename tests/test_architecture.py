@@ -27,7 +27,6 @@ LONG_FILES = {
     "estimators/classifier.py": "public docstrings of all parameters and methods",
     "estimators/regressor.py": "public docstrings of all parameters and methods",
     "network/linearization.py": "docstrings that say what each contraction computes",
-    "network/topology.py": "docstrings of the public constructors and attributes",
 }
 
 

@@ -338,3 +338,12 @@ def test_early_stopping(iris):
     assert est.best_validation_score_ == max(est.validation_scores_)
     chosen = int(np.argmax(est.validation_scores_))
     assert est.loss(iris[1::2]) == pytest.approx(est.validation_loss_curve_[chosen], rel=0.5)
+
+
+@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize("output", ["poisson", ["poisson", "square", "poisson", "bernoulli"]])
+def test_sparse_counts_are_those_of_dense_ones(how, output):
+    """Whatever the format, a column without counts included."""
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.4, (60, 4)) * [1.0, 5.0, 0.0, 0.0])
+    scores = [getattr(make((3,), output=output), how)(Z).score(Z) for Z in (X, X.toarray())]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9) and np.isfinite(scores[0])

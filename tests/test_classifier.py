@@ -305,6 +305,30 @@ def test_class_weight():
     assert heavy.predict(X).mean() > 0.9 > 0.1 > light.predict(X).mean()
 
 
+@pytest.mark.parametrize(
+    ("class_weight", "words"),
+    [
+        ({"0": 2}, "no classes"),
+        ({0: 1, 5: 3}, "5.*no classes.*1, 2"),
+        ({0: 0, 1: 0, 2: 0}, "all zero"),
+    ],
+)
+def test_class_weights_that_are_none(class_weight, words):
+    """Weights of other labels are a mistake, as in scikit-learn; so is no weight at all."""
+    X, y = clouds()
+    with pytest.raises(ValueError, match=words):
+        make(class_weight=class_weight).fit(X, y)
+    make(class_weight={0: 1, 1: 2, 2: 1, 5: 3}, max_iter=1).fit(X, y)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 2, 1: 1}])
+def test_class_weight_and_multilabel_targets(class_weight):
+    """Weights that would not be used are refused."""
+    X, y = clouds()
+    with pytest.raises(ValueError, match="multilabel"):
+        make(class_weight=class_weight).fit(X, np.column_stack([y == 0, y == 1]).astype(int))
+
+
 def test_string_class_weight():
     """Weights by the labels' names."""
     X, y = clouds()
@@ -858,7 +882,7 @@ def test_no_passes(parameters):
     assert clf.loss_ == clf.best_loss_
     if not parameters:
         assert clf.loss_ == pytest.approx(clf.loss(X, y))
-    assert clf.partial_fit(X, y).n_iter_ == 1
+    assert clf.set_params(early_stopping=False).partial_fit(X, y).n_iter_ == 1
 
 
 def test_starts_do_not_depend_on_the_rows():

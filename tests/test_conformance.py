@@ -43,11 +43,13 @@ def small(estimator, metric):
     return estimator(hidden_layer_sizes=(6,), metric=metric, max_iter=max_iter)
 
 
+METRIC_FAMILIES = UNITWISE + QUASI_DIAGONAL + OTHERS + CHAOTIC
 FAMILIES = [
     small(estimator, metric)
-    for metric in UNITWISE + QUASI_DIAGONAL + OTHERS + CHAOTIC
+    for metric in METRIC_FAMILIES
     for estimator in (RiemannianMLPClassifier, RiemannianMLPRegressor)
 ]
+AUTOENCODERS = [small(RiemannianAutoEncoder, metric) for metric in METRIC_FAMILIES]
 
 
 @parametrize_with_checks(DEFAULTS)
@@ -67,10 +69,10 @@ def test_families(estimator, check):
     [
         small(estimator, metric)
         for metric in METRICS
-        if "mc_" not in metric and metric not in UNITWISE + QUASI_DIAGONAL + OTHERS + CHAOTIC
+        if "mc_" not in metric and metric not in METRIC_FAMILIES
         for estimator in N_CHECKS
     ]
-    + [small(RiemannianAutoEncoder, metric) for metric in UNITWISE + QUASI_DIAGONAL + OTHERS]
+    + AUTOENCODERS
 )
 def test_all_metrics(estimator, check):
     """And the rest of the metrics, and the auto-encoder."""
@@ -90,7 +92,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import test_conformance
 results = [
     (type(estimator).__name__, result["check_name"], result["status"])
-    for estimator in test_conformance.{estimators}
+    for estimator in eval("{estimators}", vars(test_conformance))
     for result in check_estimator(estimator, on_fail=None, on_skip=None)
 ]
 print(json.dumps(results))
@@ -98,7 +100,12 @@ print(json.dumps(results))
 
 
 @pytest.mark.parametrize(
-    "estimators", ["DEFAULTS", "FAMILIES[:2]", pytest.param("FAMILIES", marks=pytest.mark.slow)]
+    "estimators",
+    [
+        "DEFAULTS",
+        "FAMILIES[:2] + AUTOENCODERS[::4]",
+        pytest.param("FAMILIES + AUTOENCODERS", marks=pytest.mark.slow),
+    ],
 )
 def test_array_api_dispatch(estimators):
     """With SCIPY_ARRAY_API, which must be set before SciPy is imported, no check is skipped."""

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from engine import assert_close, parts_of, problem_of, random_csr
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
+from sklearn.metrics import mean_poisson_deviance
 
 from sknatgrad import (
     METRICS,
@@ -18,7 +19,7 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import RunningMetric
+from sknatgrad.training import InputScale, RunningMetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -288,3 +289,115 @@ def test_rare_events_row_by_row(kind, how):
     else:
         stream(est, X, y, **({"classes": [0, 1]} if kind == "events" else {}))
     assert est.loss(X, y) < best + 0.02
+
+
+# ------------------------------------------------------------------- counts that rise
+def counts(first, n_first, scale=1e6, n=300):
+    """Counts of mean `scale`, the first of them all alike."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = rng.poisson(scale * np.exp(X @ [0.5, -0.3, 0.0])).astype(float)
+    y[:n_first] = first
+    return X, y
+
+
+@pytest.mark.parametrize("hidden_layer_sizes", [(), (5,)])
+@pytest.mark.parametrize(
+    ("first", "n_first", "size"), [(0, 1, 1), (0, 2, 2), (3, 5, 1), (0, 20, 10)]
+)
+def test_counts_that_rise(first, n_first, size, hidden_layer_sizes):
+    """Rows without counts at the start of a stream do not throw the rate out of reach."""
+    X, y = counts(first, n_first)
+    reg = RiemannianMLPRegressor("poisson", hidden_layer_sizes, random_state=0)
+    for _ in range(2):
+        stream(reg, X, y, size=size)
+    X, y = X[n_first:], y[n_first:]
+    constant = np.full_like(y, y.mean())
+    assert mean_poisson_deviance(y, reg.predict(X)) < 0.5 * mean_poisson_deviance(y, constant)
+
+
+def test_start_is_taken_anew_by_column():
+    """The output whose counts rise; bits do not depend on whether the stream was pickled."""
+    X, y = counts(0, 1)
+    Y = np.column_stack([np.random.default_rng(1).poisson(2.0, len(y)), y])
+    reg = RiemannianMLPRegressor("poisson", (), random_state=0)
+    reg.partial_fit(X[:1], Y[:1])
+    before, again = flat(reg), pickle.loads(pickle.dumps(reg))
+    for est in (reg, again):
+        stream(est, X[1:], Y[1:])
+    np.testing.assert_array_equal(flat(reg), flat(again))
+    assert abs(np.log(reg.predict(X).mean(axis=0) / Y.mean(axis=0))).max() < 0.3
+    assert np.isfinite(before).all()
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_start_of_steady_counts_is_kept(monkeypatch, size):
+    """Unlikely counts, and rare ones, are no other start."""
+    from sknatgrad.training import renewed_start
+
+    moves = []
+    monkeypatch.setattr(renewed_start, "_move", lambda *args: moves.append(args))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    for slope in (0.0, 1.5):
+        y = rng.poisson(0.1 * np.exp(slope * X[:, 0]))
+        stream(RiemannianMLPRegressor("poisson", (), random_state=0), X, y, size=size)
+    assert not moves
+
+
+def test_start_without_counts_by_weight():
+    """Weight is repetition in the first estimate of a rate, too."""
+    X, y = np.random.default_rng(0).normal(size=(4, 2)), np.zeros(4)
+    weight = np.array([1, 3, 2, 4])
+    reg = RiemannianMLPRegressor("poisson", (), max_iter=0)
+    weighted = reg.fit(X, y, weight).predict(X)
+    repeated = reg.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).predict(X)
+    np.testing.assert_allclose(weighted, 0.05)
+    np.testing.assert_allclose(weighted, repeated)
+    np.testing.assert_allclose(reg.fit(X, y, 1e-9 * weight).predict(X), 0.5)
+
+
+@pytest.mark.parametrize("kind", [RiemannianMLPClassifier, RiemannianMLPRegressor])
+def test_partial_fit_refuses_early_stopping(kind):
+    """As scikit-learn does: a stream has no held-out rows; nothing fitted is lost."""
+    X, y = iris()
+    est = kind(hidden_layer_sizes=(5,), early_stopping=True, max_iter=3, random_state=0).fit(X, y)
+    before = flat(est)
+    with pytest.raises(ValueError, match="partial_fit does not support early_stopping=True"):
+        est.partial_fit(X, y)
+    np.testing.assert_array_equal(flat(est), before)
+    assert np.isfinite(flat(est.set_params(early_stopping=False).partial_fit(X, y))).all()
+
+
+# ------------------------------------------------------------------- inputs that rise
+@pytest.mark.parametrize("size", [1, 50])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_inputs_that_were_constant_at_first(size, form):
+    """Large values of an input that was zero so far do not saturate the units it feeds."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X @ [1.0, -0.5, 0.3] > 0).astype(int)
+    X[:size, :2] = 0.0
+    X[:, 0] *= 1e6
+    clf = make(metric="bp").partial_fit(form(X[:size]), y[:size], classes=[0, 1])
+    for _ in range(6 if size > 1 else 2):
+        stream(clf, form(X[size:]), y[size:], size=size)
+    assert clf.score(X[size:], y[size:]) > 0.95
+
+
+def test_a_new_scale_of_an_input_changes_no_answer():
+    """About rows seen so far; the guess is made once, and no more than needed."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(5, 3.0), rng.normal(size=5), np.zeros(5)])
+    first = InputScale.of_data(X).with_fallback()
+    np.testing.assert_array_equal(first.guessed, [True, False, True])
+    later = np.column_stack([np.full(4, 4.0), 1e9 * np.ones(4), [0.0, 1e6, -1e6, 0.0]])
+    learned = first.learned(later)
+    assert learned.scale[0] == 3.0 and learned.scale[1] == first.scale[1]
+    assert learned.scale[2] == pytest.approx(1e6 / np.sqrt(2))
+    np.testing.assert_array_equal(learned.guessed, [False] * 3)
+    np.testing.assert_array_equal(learned.apply(X), first.apply(X))
+    assert first.learned(X).guessed.tolist() == first.guessed.tolist()
+    assert learned.learned(1e9 * later) is learned
+    weighted = first.learned(later, np.array([1.0, 0.0, 0.0, 1.0]))
+    assert weighted.scale[2] == 1.0 and weighted.guessed[2]

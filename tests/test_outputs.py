@@ -200,6 +200,15 @@ def test_starting_point(output, weights):
         np.testing.assert_allclose(moved[1], 3 * scale, rtol=1e-12)
 
 
+def test_a_shift_is_a_factor_where_the_output_says_so(output):
+    """Of the mean, in every unit."""
+    v = random_preactivations()
+    if np.any(output.multiplicative):
+        chosen = np.broadcast_to(output.multiplicative, N_OUTPUTS)
+        moved = output.mean(v + np.log(3)), 3 * output.mean(v)
+        np.testing.assert_allclose(moved[0][chosen], moved[1][chosen], rtol=1e-14)
+
+
 def test_arguments_are_not_modified(output):
     v = random_preactivations()
     y = output.sample(v, np.random.RandomState(0))

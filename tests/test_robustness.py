@@ -309,7 +309,8 @@ def test_interrupts(monkeypatch, kind, mode):
         targets = () if kind == "autoencoder" else (y,)
         est.set_params(warm_start=True).fit(X, *targets)
         if mode != "adaptive":
-            est.partial_fit(X, *targets)
+            # A stream has no held-out rows.
+            est.set_params(early_stopping=False).partial_fit(X, *targets)
         assert np.isfinite(answer(est, X)).all()
 
 
@@ -331,6 +332,112 @@ def test_interrupted_starts_keep_the_finished_ones(monkeypatch):
         est, X, _, came_through = interrupted(monkeypatch, call, "classifier", {"n_init": 2})
         assert not came_through or call == 1
         assert np.isfinite(answer(est, X)).all()
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What users are warned of; other threads put back the filters of warnings as they like."""
+    import threading
+    import time
+
+    messages, before = [], set(threading.enumerate())
+    monkeypatch.setattr(warnings, "warn", lambda message, *_, **__: messages.append(str(message)))
+    yield messages
+    deadline = time.monotonic() + 10
+    starts = [t for t in threading.enumerate() if t not in before and "worker" in t.name]
+    for thread in starts:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_interrupted_parallel_starts(monkeypatch, told, backend):
+    """Ctrl-C keeps the starts that have ended, and without any goes on."""
+    from joblib import parallel_config
+
+    from sknatgrad.estimators import _starts
+
+    X, y = load_iris(return_X_y=True)
+    parallel_results = _starts.parallel_results
+    for n_ended in (0, 1, 2):
+        seen = []
+
+        def interrupting(*arguments, seen=seen, n_ended=n_ended):
+            if not n_ended:
+                raise KeyboardInterrupt
+            for result in parallel_results(*arguments):
+                seen.append(result)
+                yield result
+                if len(seen) == n_ended:
+                    raise KeyboardInterrupt
+
+        monkeypatch.setattr(_starts, "parallel_results", interrupting)
+        est = RiemannianMLPClassifier((4,), n_init=4, n_jobs=2, max_iter=4, random_state=0)
+        told.clear()
+        with parallel_config(backend):
+            if not n_ended:
+                with pytest.raises(KeyboardInterrupt):
+                    est.fit(X, y)
+                assert not hasattr(est, "n_iter_")
+                continue
+            est.fit(X, y)
+        assert "Training interrupted by user." in told
+        assert est.loss_ == min(outcome.loss for _, outcome, _ in seen)
+        assert np.isfinite(est.predict_proba(X)).all() and est.n_iter_ == 4
+
+
+def test_signal_during_parallel_starts(monkeypatch, told):
+    """A signal that comes while one start has ended and another runs."""
+    import os
+    import signal
+    import threading
+    import time
+
+    from joblib import parallel_config
+
+    from sknatgrad.estimators import _starts
+
+    X, y = load_iris(return_X_y=True)
+    parallel_results, start_and_run = _starts.parallel_results, _starts.start_and_run
+    ended, taken, order = [], threading.Event(), iter(range(2))
+
+    def noticing(*arguments):
+        for result in parallel_results(*arguments):
+            ended.append(result)
+            yield result
+            taken.set()
+
+    def ringing(*call):
+        if next(order) == 1:
+            taken.wait(60)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
+        return start_and_run(*call)
+
+    monkeypatch.setattr(_starts, "parallel_results", noticing)
+    monkeypatch.setattr(_starts, "start_and_run", ringing)
+    est = RiemannianMLPClassifier((4,), n_init=2, n_jobs=2, max_iter=4, random_state=0)
+    with parallel_config("threading"):
+        est.fit(X, y)
+    assert "Training interrupted by user." in told
+    assert len(ended) == 1 and est.loss_ == ended[0][1].loss
+    assert np.isfinite(est.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("losses", [[2.0, 1.0, 1.0], [np.nan, 3.0, 3.0], [np.nan, np.nan, np.nan]])
+def test_best_start_whatever_ends_first(monkeypatch, losses):
+    """Of equal starts the first one, in any order in which they end."""
+    from itertools import permutations
+
+    from sknatgrad.estimators import _starts
+    from sknatgrad.training.session import Outcome
+
+    outcomes = [Outcome(1, 1, loss, False) for loss in losses]
+    chosen = set()
+    for order in permutations(range(3)):
+        results = [(number, outcomes[number], number) for number in order]
+        monkeypatch.setattr(_starts, "_results", lambda *_, results=results: results)
+        chosen.add(_starts.best_start([], None)[1])
+    assert len(chosen) == 1
 
 
 # ------------------------------------------------------------------- bad values of parameters

@@ -160,6 +160,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
         self._validate_params()
+        if self.early_stopping:
+            raise ValueError(
+                "partial_fit does not support early_stopping=True: no rows of a stream are held "
+                "out. Set early_stopping=False first."
+            )
         if is_partitioned(X):
             raise ValueError(
                 "partial_fit takes rows in memory: call it on one block after the other."

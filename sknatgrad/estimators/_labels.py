@@ -3,9 +3,37 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.special import log_softmax
 from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
 
 from ..training.state import Data
+
+
+def checked_labels(y):
+    """Targets of a classifier, (n_samples,) or an indicator matrix, dense.
+
+    Raises
+    ------
+    ValueError
+        If they are not classes, or several columns of more than two classes.
+
+    Warns
+    -----
+    DataConversionWarning
+        If one column stands for a vector.
+    """
+    check_classification_targets(y)
+    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim == 2 and type_of_target(y) == "multiclass-multioutput":
+        raise ValueError(
+            "y has several columns of more than two classes: fit one classifier a column, e.g. "
+            "with sklearn.multioutput.MultiOutputClassifier."
+        )
+    return y
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +91,44 @@ class Labels:
             return (number == 1).astype(float)[None]
         return (number == np.arange(len(self.all))[:, None]).astype(float)
 
-    def weights(self, y, class_weight):
-        """Weight of each sample of y by its class; classes not named weigh 1.
+    def check_class_weight(self, class_weight):
+        """See that the weights can be used, before work starts.
 
         Raises
         ------
         ValueError
-            If a weight is negative or not finite.
+            If samples have several labels, if a weight is negative or not finite, all are
+            zero, or some speak of classes that there are not while others are left out.
         """
+        if class_weight is None:
+            return
+        if not self.single:
+            raise ValueError(
+                "class_weight is for one class a sample and can't be used with multilabel targets: "
+                "pass sample_weight."
+            )
+        if class_weight == "balanced":
+            return
+        weights = self._class_weights(class_weight)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+            raise ValueError(
+                "class_weight must hold finite weights that are not negative, nor all zero."
+            )
+        labels = set(self.all.tolist())
+        unknown, left_out = set(class_weight) - labels, labels - set(class_weight)
+        if unknown and left_out:
+            raise ValueError(
+                f"class_weight speaks of {unknown}, which are no classes, and not of {left_out}."
+            )
+
+    def _class_weights(self, class_weight):
+        return np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
+
+    def weights(self, y, class_weight):
+        """Weight of each sample of y by its class; classes not named weigh 1."""
         if class_weight == "balanced":
             return compute_sample_weight("balanced", y)
-        weights = np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise ValueError("class_weight must hold finite weights that are not negative.")
-        return weights[self.encode(y, discrete=True)]
+        return self._class_weights(class_weight)[self.encode(y, discrete=True)]
 
     def probabilities(self, mean):
         """Expected targets (n_samples, n_units) as class probabilities."""
@@ -88,6 +140,18 @@ class Labels:
         total = mean.sum(axis=1, keepdims=True)
         even = np.full_like(mean, 1 / mean.shape[1])
         return np.divide(mean, total, out=even, where=total > 0)
+
+    def log_probabilities(self, log_mean, log_complement, discrete):
+        """The logarithm of `probabilities`, (n_classes, n_samples).
+
+        Of logarithms of the expected targets and of their complements to 1, both
+        (n_units, n_samples).
+        """
+        if discrete or not self.single:
+            return log_mean
+        if len(self.all) == 2:
+            return np.vstack([log_complement, log_mean])
+        return log_softmax(log_mean, axis=0)
 
     def decode(self, logits):
         """The predicted labels of logits (n_samples, n_units), which do not tie as 0 and 1 do."""
@@ -116,7 +180,7 @@ class ClassTargets:
 
     def __call__(self, X, y, weight):
         """The rows X with classes y and sample weights."""
-        if self.class_weight is not None and self.labels.single:
+        if self.class_weight is not None:
             factor = self.labels.weights(y, self.class_weight)
             weight = factor if weight is None else weight * factor
         return Data(X, self.labels.encode(y, self.discrete), weight)

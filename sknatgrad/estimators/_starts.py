@@ -2,14 +2,19 @@
 
 import warnings
 
-from sklearn.utils.parallel import Parallel, delayed
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import delayed
 
 from ..compiled import get_kernels, with_kernels
+from ..training.parallel import parallel_results
 from ..training.session import start_and_run
 
 
 def best_start(calls, n_jobs):
     """Run all starts, or those before an interrupt; the one that ended lowest is kept.
+
+    Of equal ones the first, in whatever order they end.
 
     Parameters
     ----------
@@ -21,34 +26,44 @@ def best_start(calls, n_jobs):
     -------
     outcome : Outcome
     state : TrainingState
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user interrupts before any start has ended.
     """
-    if n_jobs not in (None, 1) and len(calls) > 1:
-        kernels = get_kernels()
-        results = Parallel(n_jobs=n_jobs)(
-            delayed(with_kernels)(kernels, _watched, *call) for call in calls
-        )
-    else:
-        results = list(_until_interrupted(calls))
-    return min(results, key=lambda result: (result[0].error is not None, result[0].loss))
+    ended = []
+    try:
+        for result in _results(calls, n_jobs):
+            ended.append(result)
+            if result[1].interrupted:
+                break
+    except KeyboardInterrupt:
+        if not ended:
+            raise
+        warnings.warn("Training interrupted by user.", stacklevel=4)
+    return min(ended, key=_rank)[1:]
 
 
-def _watched(*call):
+def _results(calls, n_jobs):
+    """Triples of number, outcome and state as starts end."""
+    numbered = [(number, *call) for number, call in enumerate(calls)]
+    if len(calls) == 1 or effective_n_jobs(n_jobs) == 1:
+        return (_watched(*call) for call in numbered)
+    kernels = get_kernels()
+    tasks = (delayed(with_kernels)(kernels, _watched, *call) for call in numbered)
+    return parallel_results(n_jobs, tasks)
+
+
+def _watched(number, *call):
     observer = call[-1]
     observer.begin_start()
     outcome, state = start_and_run(*call)
     observer.end_start(lambda: state.coordinates.outward(state.path.average))
-    return outcome, state
+    return number, outcome, state
 
 
-def _until_interrupted(calls):
-    for number, call in enumerate(calls):
-        try:
-            outcome, state = _watched(*call)
-        except KeyboardInterrupt:
-            if not number:
-                raise
-            warnings.warn("Training interrupted by user.", stacklevel=5)
-            return
-        yield outcome, state
-        if outcome.interrupted:
-            return
+def _rank(result):
+    number, outcome, _ = result
+    loss = np.inf if np.isnan(outcome.loss) else outcome.loss
+    return outcome.error is not None, loss, number

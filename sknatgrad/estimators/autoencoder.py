@@ -9,19 +9,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..outputs import get_output
-from ..training.state import Data
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import InspectionMixin
+from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
-
-
-def own_targets(X, y, weight):
-    """`Data` of rows that are their own targets."""
-    return Data(X, X.T, weight)
 
 
 class RiemannianAutoEncoder(
@@ -258,6 +252,12 @@ class RiemannianAutoEncoder(
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, if training overflows, or with ``early_stopping=True``: no rows
+            of a stream are held out.
         """
         return self._partial_fit(X, None, sample_weight)
 
@@ -287,10 +287,7 @@ class RiemannianAutoEncoder(
             name = "bernoulli" if X.min() >= 0 and X.max() <= 1 else "square"
         if isinstance(name, list | tuple) and len(name) != X.shape[1]:
             raise ValueError(f"output has {len(name)} entries, X has {X.shape[1]} features.")
-        output = get_output(name, self.output_activation)
-        if output.discrete:
-            raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
-        return output
+        return numeric_output(name, self.output_activation)
 
     def _model(self, data, rng, keep):
         model = super()._model(data, rng, keep)

@@ -4,10 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
@@ -15,7 +14,7 @@ from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
-from ._labels import ClassTargets, Labels
+from ._labels import ClassTargets, Labels, checked_labels
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -103,7 +102,8 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     n_iter_no_change : int or inf, default=10
         Stop after so many passes in a row without gain.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, times the sample weights.
+        Weights of the classes, times the sample weights; 1 for classes not named. Not for
+        multilabel targets.
 
     Attributes
     ----------
@@ -258,6 +258,12 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, if training overflows, or with ``early_stopping=True``: no rows
+            of a stream are held out.
         """
         if self.class_weight == "balanced":
             raise ValueError(
@@ -297,20 +303,14 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         else:
             X, y = checked(self, X, y, multi_output=True, reset=reset)
             dtype, weight = X.dtype, check_weights(sample_weight, X)
-        check_classification_targets(y)
-        y = y.toarray() if sparse.issparse(y) else np.asarray(y)
-        y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
-        if y.ndim == 2 and type_of_target(y) == "multiclass-multioutput":
-            raise ValueError(
-                "y has several columns of more than two classes: fit one classifier a column, e.g. "
-                "with sklearn.multioutput.MultiOutputClassifier."
-            )
+        y = checked_labels(y)
         if reset:
             self._dtype = dtype
             if named is None and not self._keeps_classes(y):
                 self._labels = Labels.of(y)
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
+        self._labels.check_class_weight(self.class_weight)
         encode = ClassTargets(self._labels, self._output.discrete, self.class_weight)
         if parts is None:
             return encode(X, y, weight), y
@@ -403,12 +403,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         if logs is None:
             with np.errstate(divide="ignore"):
                 return np.log(self._proba(v)).astype(X.dtype, copy=False)
-        log_proba, log_complement = logs
-        if self._labels.single and not self._bound_output.discrete:
-            if len(self._labels.all) == 2:
-                log_proba = np.vstack([log_complement, log_proba])
-            else:
-                log_proba = log_softmax(log_proba, axis=0)
+        log_proba = self._labels.log_probabilities(*logs, self._output.discrete)
         log_proba = log_proba.T.astype(X.dtype, copy=False)
         if X.dtype == np.float64:
             return log_proba

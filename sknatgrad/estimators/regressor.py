@@ -1,6 +1,5 @@
 """The regressor."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -8,43 +7,16 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
-from ..outputs import get_output
-from ..training.state import Data
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
+from ._numbers import NumericTargets, numeric_output
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
-
-
-@dataclass(frozen=True, eq=False)
-class RealTargets:
-    """Makes `Data` of rows and their numbers.
-
-    Attributes
-    ----------
-    n_targets : int
-    output : Output
-    """
-
-    n_targets: int
-    output: object
-
-    def encode(self, y):
-        """Targets (n_targets, n_samples)."""
-        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
-        if len(target) != self.n_targets:
-            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
-        self.output.check_target(target)
-        return target
-
-    def __call__(self, X, y, weight):
-        """The rows X with targets y and sample weights."""
-        return Data(X, self.encode(y), weight)
 
 
 class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
@@ -287,6 +259,12 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         Returns
         -------
         self : object
+
+        Raises
+        ------
+        ValueError
+            On bad input, if training overflows, or with ``early_stopping=True``: no rows
+            of a stream are held out.
         """
         return self._partial_fit(X, y, sample_weight)
 
@@ -305,7 +283,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
             self._one_target = y.ndim == 1
             self._n_targets = 1 if y.ndim == 1 else y.shape[1]
             self._output = self._choose_output()
-        encode = RealTargets(self._n_targets, self._output)
+        encode = NumericTargets(self._n_targets, self._output)
         if parts is None:
             return encode(X, y, weight), y
         return parts.encoded(encode, self._n_targets, single=False), y
@@ -318,17 +296,14 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity.")
-            y = RealTargets(self._n_targets, self._output).encode(y)
+            y = NumericTargets(self._n_targets, self._output).encode(y)
         return X, y, check_weights(sample_weight, X)
 
     def _choose_output(self):
         name = self.output
         if isinstance(name, str) and name == "auto":
             name = _OUTPUT_OF_LOSS[vars(self)["loss"]]
-        output = get_output(name, self.output_activation)
-        if output.discrete:
-            raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
-        return output
+        return numeric_output(name, self.output_activation)
 
     def _n_output_units(self):
         return self._n_targets

@@ -16,8 +16,8 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from ..compiled import get_kernels, with_kernels
+from ..training.parallel import parallel_results
 from ..training.single_thread import single_thread
-from .parallel import parallel_results
 from .runs import OUTCOMES, RepeatedRuns
 from .seeds import draw_seeds
 from .unwrapping import final_estimator

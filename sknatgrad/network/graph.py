@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from .topology import next_level
+from .level import next_level
 
 
 def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):

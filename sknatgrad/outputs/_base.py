@@ -41,6 +41,8 @@ class Output:
         scikit-learn's name of what is applied to output pre-activations.
     free_scale : bool or ndarray of bool, shape (n_outputs,)
         Whether an affine change of the targets is one of the output pre-activations.
+    multiplicative : bool or ndarray of bool, shape (n_outputs,)
+        Whether a shift of the output pre-activations is a factor of the mean.
     """
 
     name = None
@@ -49,6 +51,7 @@ class Output:
     discrete = False
     link_name = "identity"
     free_scale = False
+    multiplicative = False
     n_parameters = 0
 
     def __init__(self, activation="auto"):

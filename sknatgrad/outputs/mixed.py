@@ -47,6 +47,10 @@ class Mixed(Output):
     def free_scale(self):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.free_scale), bool)
 
+    @property
+    def multiplicative(self):
+        return self._by_unit(lambda output, rows: np.full(len(rows), output.multiplicative), bool)
+
     def _by_unit(self, compute, dtype=float):
         parts = [(rows, compute(output, rows)) for output, rows in self.groups]
         n_units = sum(len(rows) for rows, _ in parts)

@@ -18,6 +18,7 @@ class Poisson(Output):
 
     name = "poisson"
     independent = True
+    multiplicative = True
     link_name = "exp"
 
     def _objection(self, activation):
@@ -51,5 +52,7 @@ class Poisson(Output):
 
     def starting_point(self, target, sample_weight, n_outputs):
         mean = weighted_moments(target.T, sample_weight)[0]
+        weighed = sample_weight is not None and np.any(sample_weight)
+        n_rows = np.sum(sample_weight) if weighed else target.shape[1]
         # As far as so many rows without a count can tell.
-        return np.log(np.where(mean > 0, mean, 0.5 / target.shape[1])), np.ones(len(target))
+        return np.log(np.where(mean > 0, mean, 0.5 / max(1.0, n_rows))), np.ones_like(mean)

@@ -1,6 +1,6 @@
 """The coordinates of inputs and targets in which a network is trained."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -55,6 +55,12 @@ class Coordinates:
     network: object
     inputs: InputScale | None = None
     outputs: OutputScale | None = None
+
+    def learned(self, X, sample_weight):
+        """The same with the scales of inputs that were constant so far; see `InputScale`."""
+        if self.inputs is None:
+            return self
+        return replace(self, inputs=self.inputs.learned(X, sample_weight))
 
     def at_hand(self, X):
         """X in these coordinates once and for all, if that takes little memory.

@@ -10,6 +10,8 @@ from ..network.moments import weighted_moments
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
 _SYMMETRIC = 1e-9
+# Inputs that many scales away are of another size.
+_FAR = 10.0
 _CHUNK = 1024
 
 
@@ -21,10 +23,13 @@ class InputScale:
     ----------
     centre, scale : ndarray of shape (n_inputs,)
         Scales may be negative; 0 marks an input that is constant.
+    guessed : ndarray of bool, shape (n_inputs,), or None
+        Inputs that were constant at their centre so far.
     """
 
     centre: np.ndarray
     scale: np.ndarray
+    guessed: np.ndarray | None = None
 
     @classmethod
     def of_data(cls, X, sample_weight=None):
@@ -40,7 +45,8 @@ class InputScale:
 
     def without_centre(self):
         """The scale alone, which keeps sparse inputs sparse."""
-        return InputScale(np.zeros_like(self.centre), self.scale)
+        guessed = None if self.guessed is None else self.guessed & (self.centre == 0)
+        return InputScale(np.zeros_like(self.centre), self.scale, guessed)
 
     def relative_to(self, other):
         """The same place and scale, told in the coordinates `other`."""
@@ -49,10 +55,24 @@ class InputScale:
 
     def with_fallback(self):
         """Inputs that were constant so far get the scale of their value, or 1."""
-        size = np.abs(self.centre)
-        return InputScale(
-            self.centre, np.where(self.scale == 0, np.where(size > 0, size, 1.0), self.scale)
-        )
+        size, constant = np.abs(self.centre), self.scale == 0
+        scale = np.where(constant, np.where(size > 0, size, 1.0), self.scale)
+        return InputScale(self.centre, scale, constant)
+
+    def learned(self, X, sample_weight=None):
+        """The same, with larger scales where inputs that were constant so far ask for them.
+
+        Those whose root mean square distance from the centre is of another size: hidden
+        units would be saturated. Rows so far were at the centre, so that a network in
+        these coordinates says of them what it said before.
+        """
+        if self.guessed is None or not self.guessed.any():
+            return self
+        mean, deviation, _ = weighted_moments(X, sample_weight)
+        distance = np.hypot(deviation, mean - self.centre)
+        far = self.guessed & (distance > _FAR * self.scale)
+        known = distance > _CONSTANT * np.abs(self.centre)
+        return InputScale(self.centre, np.where(far, distance, self.scale), self.guessed & ~known)
 
     @property
     def divisor(self):

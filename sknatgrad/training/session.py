@@ -17,6 +17,7 @@ from .descent import Descent, RunningMetric, training_metric
 from .evidence import Evidence
 from .history import History
 from .passes import BatchPass, MiniBatchPass, Path
+from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .solvers import make_solver
 from .state import TrainingState
@@ -63,6 +64,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     rule = settings.step_rule(n_samples, streaming)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
     state.row_weight, state.alpha = data.mean_weight(), alpha
+    if standard.outputs is not None:
+        state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
 
 
@@ -89,8 +92,12 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":
         state.alpha = settings.alpha
+    if streaming:
+        state.coordinates = state.coordinates.learned(data.X, data.weight)
     adapts = settings.adapts_alpha(model.network) and not streaming
     objective = _objective(model, settings, data, state, adapts or state.alpha > 0)
+    if streaming:
+        renew_start(model, settings, objective, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping

@@ -13,6 +13,7 @@ from .descent import RunningMetric
 from .history import History
 from .objective import Objective
 from .passes import Path
+from .renewed_start import TargetLevel
 from .rows import selected
 from .scaling import InputScale
 from .solvers import Refactored
@@ -122,6 +123,8 @@ class TrainingState:
         Mean weight of the first rows: averaging windows count in rows of that weight.
     metric_key : tuple
         What the running metric is a metric of.
+    level : TargetLevel or None
+        Of outputs whose start may have to be taken anew.
     weight, streamed : float
         Total sample weight of the data, or the number of observations, by which the
         penalty is divided; of it, what came in calls of `partial_fit`.
@@ -139,6 +142,7 @@ class TrainingState:
     streamed: float = 0.0
     row_weight: float = 1.0
     metric_key: tuple | None = None
+    level: TargetLevel | None = None
 
     def fork(self):
         """A copy to go on from, so that a call that fails leaves this one as it is.
