@@ -28,10 +28,15 @@ class History:
         self._start = time.perf_counter()
 
     def record(self, loss, rate):
-        """Add one pass."""
-        self.losses.append(loss * self.unit)
+        """Add one pass; it counts from the moment when its loss is there."""
         self.rates.append(rate)
         self.times.append(self._offset + time.perf_counter() - self._start)
+        self.losses.append(loss * self.unit)
+
+    def drop_unfinished(self):
+        """Take out what an interrupt has left of a pass that does not count."""
+        for curve in (self.rates, self.times):
+            del curve[len(self.losses) :]
 
     def forget(self, kept):
         """Keep the last passes only, so that an endless stream does not fill memory."""

@@ -50,22 +50,19 @@ class Trainer:
     ----------
     path : Path
         After the last completed pass; the best one if there is a validation.
-    n_iter : int
-        Completed passes.
     interrupted : bool
         Whether the user stopped the training.
     best : float
         Lowest penalised loss (with its sign changed), or highest validation score.
-    final_loss : float
-        Training loss of the last pass, in the history's unit.
     """
 
     def __init__(self, passes, history, stopping, validate=None, observer=None, evidence=None):
         self.passes, self.history, self.stopping = passes, history, stopping
         self.validate, self.observer, self.evidence = validate, observer, evidence
         self.path = passes.path
-        self.n_iter, self.best, self._without_gain = 0, -np.inf, 0
-        self._best_path, self.final_loss, self.interrupted = None, np.nan, False
+        self._before = len(history.losses), len(history.validation_scores)
+        self.best, self._without_gain = -np.inf, 0
+        self._best_path, self.interrupted = None, False
 
     def run(self):
         """Train.
@@ -87,9 +84,26 @@ class Trainer:
             self._run()
         except KeyboardInterrupt:
             self.interrupted = True
+            self._drop_unfinished()
             warnings.warn("Training interrupted by user.", stacklevel=4)
         if self._best_path is not None:
             self.path = self._best_path
+
+    @property
+    def n_iter(self):
+        """Completed passes."""
+        return len(self.history.losses) - self._before[0]
+
+    @property
+    def final_loss(self):
+        """Training loss of the last pass, in the history's unit; NaN without one."""
+        return self.history.losses[-1] if self.n_iter else np.nan
+
+    def _drop_unfinished(self):
+        history = self.history
+        history.drop_unfinished()
+        for curve in (history.validation_scores, history.validation_losses):
+            del curve[self._before[1] + self.n_iter :]
 
     @property
     def parameters(self):
@@ -144,12 +158,10 @@ class Trainer:
     def _record(self, loss, score, held_out_loss):
         # Nothing here can fail or be slow: a pass counts as a whole or not at all.
         self.path = self.passes.path
-        self.n_iter += 1
-        self.history.record(loss, self.passes.rule.rate)
-        self.final_loss = self.history.losses[-1]
         if score is not None:
             self.history.validation_scores.append(score)
             self.history.validation_losses.append(held_out_loss)
+        self.history.record(loss, self.passes.rule.rate)
 
     def _stalled(self, value):
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
