@@ -146,7 +146,7 @@ class PartitionedObjective(Penalised):
         import dask
 
         super().__init__(model.network, penalty, data.total_weight)
-        self.n_samples = data.X.shape[0]
+        self.output, self.n_samples = model.output, data.X.shape[0]
         shared = dask.delayed((model, coordinates, dtype, data.total_weight), traverse=False)
         make = dask.delayed(_Part, pure=False)
         self._parts = dask.persist(*(make(piece, shared) for piece in data.pieces))

@@ -111,13 +111,13 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     except ValueError as problem:
         error = problem
     state.path, state.alpha = trainer.path, objective.alpha
-    if streaming:
-        state.history.forget(LONGEST_STREAM)
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
-    seen = trainer.n_iter * objective.n_samples
-    return Outcome(trainer.n_iter, seen, float(loss), trainer.interrupted, error)
+    n_iter = trainer.n_iter
+    if streaming:
+        state.history.forget(LONGEST_STREAM)
+    return Outcome(n_iter, n_iter * objective.n_samples, float(loss), trainer.interrupted, error)
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
