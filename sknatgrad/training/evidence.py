@@ -10,9 +10,11 @@ LARGEST_SPECTRUM = 1000
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
 TEMPERATURE = 0.1
-# Both in units of the noise variance. Below the second, separable classes are fitted with
-# weights that grow until the curvature, hence what it asks for, is gone.
-FIRST_STRENGTH, LEAST_STRENGTH = 1.0, 0.1
+# In units of the noise variance: at the start of whole batches; after the first pass of
+# mini-batches, which has grown weights that the penalty is to undo; and at least. Below
+# that, separable classes are fitted with weights that grow until the curvature, hence what
+# it asks for, is gone.
+WHOLE_STRENGTH, MINI_STRENGTH, LEAST_STRENGTH = 1.0, 10.0, 0.1
 # Share of the way, in logarithms, from the last strength to the one that is estimated: the
 # fit needs some passes to follow, and estimates made before it has overshoot.
 PACE = 0.5
@@ -40,8 +42,6 @@ class Evidence:
     Parameters
     ----------
     temperature : float
-    first : float
-        The strength at the start, in units of the noise variance.
     every : int
         Passes from one estimate to the next. The first pass of mini-batches has no
         penalty, so that it is what as many calls of `partial_fit` are.
@@ -50,8 +50,8 @@ class Evidence:
         is poor the curvature at hand says nothing of the place where it will end.
     """
 
-    def __init__(self, temperature=TEMPERATURE, first=FIRST_STRENGTH, every=5, steps=50):
-        self.temperature, self.first, self.every, self.steps = temperature, first, every, steps
+    def __init__(self, temperature=TEMPERATURE, every=5, steps=50):
+        self.temperature, self.every, self.steps = temperature, every, steps
 
     def due(self, n_passes, steps_a_pass):
         """Whether to change the strength after that many passes."""
@@ -76,7 +76,8 @@ class Evidence:
             Passes so far, and steps of each.
         """
         if n_passes < self._first_estimate(steps_a_pass):
-            strength = self.first * _noise(objective, evaluation.data_loss, 0.0)
+            first = WHOLE_STRENGTH if steps_a_pass == 1 else MINI_STRENGTH
+            strength = first * _noise(objective, evaluation.data_loss, 0.0)
         else:
             strength = self._estimate(objective, evaluation)
             if objective.alpha > 0:
