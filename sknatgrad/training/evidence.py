@@ -10,11 +10,9 @@ LARGEST_SPECTRUM = 1000
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
 TEMPERATURE = 0.1
-# In units of the noise variance: at the start of whole batches; after the first pass of
-# mini-batches, which has grown weights that the penalty is to undo; and at least. Below
-# that, separable classes are fitted with weights that grow until the curvature, hence what
-# it asks for, is gone.
-WHOLE_STRENGTH, MINI_STRENGTH, LEAST_STRENGTH = 1.0, 10.0, 0.1
+# In units of the noise variance, at the start and at least. Below that, separable classes
+# are fitted with weights that grow until the curvature, hence what it asks for, is gone.
+FIRST_STRENGTH, LEAST_STRENGTH = 1.0, 0.1
 # Share of the way, in logarithms, from the last strength to the one that is estimated: the
 # fit needs some passes to follow, and estimates made before it has overshoot.
 PACE = 0.5
@@ -76,8 +74,7 @@ class Evidence:
             Passes so far, and steps of each.
         """
         if n_passes < self._first_estimate(steps_a_pass):
-            first = WHOLE_STRENGTH if steps_a_pass == 1 else MINI_STRENGTH
-            strength = first * _noise(objective, evaluation.data_loss, 0.0)
+            strength = FIRST_STRENGTH * _noise(objective, evaluation.data_loss, 0.0)
         else:
             strength = self._estimate(objective, evaluation)
             if objective.alpha > 0:
