@@ -2,8 +2,10 @@
 
     python tests/benchmarks/bench_race.py run [DATA ...] [--seeds 0 1 2] [--only ours] --out FOLDER
     python tests/benchmarks/bench_race.py table --out FOLDER
+    python tests/benchmarks/bench_race.py compare --out FOLDER [FOLDER ...]
 
-`run` keeps one small file a fit and skips those that are there; `table` reads them. All
+`run` keeps one small file a fit and skips those that are there; `table` reads them, and
+`compare` our fits of several folders, made with other parameters (`--set`). All
 networks have one hidden layer of 100 units; everything else is a default: ours on the data
 as they are, and without penalty; scikit-learn's with Adam at three rates and with L-BFGS on
 scaled features. One thread; times are processor time. Targets of regression are scaled for
@@ -16,7 +18,7 @@ from pathlib import Path
 
 import data_sets
 import numpy as np
-from race_tables import print_tables
+from race_tables import print_comparison, print_tables
 from recorded_fits import Task, fit_ours, fit_sklearn, loss, score
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.model_selection import train_test_split
@@ -110,19 +112,22 @@ def _file(out, name, competitor, seed):
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("what", choices=["run", "table", "compare"])
     parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(COMPETITORS), default=list(COMPETITORS))
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, nargs="+", required=True)
     parser.add_argument("--set", default="{}", help="parameters of ours, as JSON")
     arguments = parser.parse_args()
     if arguments.what == "run":
         with threadpool_limits(limits=1):
             options = json.loads(arguments.set)
-            run(arguments.names or NAMES, arguments.seeds, arguments.only, arguments.out, options)
+            names = arguments.names or NAMES
+            run(names, arguments.seeds, arguments.only, arguments.out[0], options)
+    elif arguments.what == "table":
+        print_tables(arguments.out[0])
     else:
-        print_tables(arguments.out)
+        print_comparison(arguments.out)
 
 
 if __name__ == "__main__":

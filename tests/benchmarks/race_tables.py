@@ -89,9 +89,27 @@ def print_tables(folder):
     _print_row("data", *FITS, "ours: loss", "adam: loss")
     print("|---" * (3 + len(FITS)) + "|")
     for name, competitors in results.items():
-        scores = [_mean(competitors[c], lambda r: r["score"]) for c in FITS]
+        scores = [_mean(competitors[c], _score) for c in FITS]
         losses = [_mean(competitors[c], _test_loss) for c in ("ours", "adam")]
         _print_row(name, *(f"{s:.4f}" for s in scores), *(f"{v:.3g}" for v in losses))
+
+
+def print_comparison(folders):
+    """Test score and seconds of our fits, by folder."""
+    results = [read(folder) for folder in folders]
+    _print_row("data", *(folder.name for folder in folders))
+    print("|---" * (1 + len(folders)) + "|")
+    for name in results[0]:
+        fits = [result[name]["ours"] for result in results]
+        _print_row(name, *(f"{_mean(f, _score):.4f}, {_mean(f, _seconds):.2g} s" for f in fits))
+
+
+def _score(result):
+    return result["score"]
+
+
+def _seconds(result):
+    return result["seconds"]
 
 
 def _times(competitors, rival):
