@@ -58,7 +58,7 @@ exit status:
 PAPER_DESCRIPTION = """\
 The paper's experiments: its Tables 1 and 2 with its own numbers beside ours, its
 figures, and what it could not run (the full natural gradient to 200 steps, equal starts
-under relative damping, a classification). Takes about two hours of processor time.
+under relative damping, a classification). Takes about 50 minutes of processor time.
 Results of every run are kept, so an interrupted command goes on where it ended.
 """
 EPILOG = f"""\

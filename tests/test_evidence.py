@@ -136,18 +136,15 @@ def test_large_data_are_sampled_evenly():
 
 
 # ------------------------------------------------------------------------------- estimators
-def test_noise_asks_for_more_penalty():
-    """Labels at random: a stronger penalty, and a better held-out loss than without."""
-    strengths, gains = [], []
-    for flip_y in (0.0, 0.4, 0.8):
-        X, y = noisy_classes(500, flip_y)
-        X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-        clf = RiemannianMLPClassifier((20,), random_state=0, max_iter=100).fit(X, y)
-        free = RiemannianMLPClassifier((20,), random_state=0, max_iter=100, alpha=0.0).fit(X, y)
-        strengths.append(clf.alpha_)
-        gains.append(free.loss(X_test, y_test) - clf.loss(X_test, y_test))
-    assert 1.5 * strengths[0] < min(strengths[1:])
-    assert min(gains) > 0.5
+@pytest.mark.parametrize("flip_y", [0.0, 0.4, 0.8])
+def test_noise_is_not_learnt_by_heart(flip_y):
+    """Shares of the labels at random: a much better held-out loss than without penalty."""
+    X, y = noisy_classes(500, flip_y)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    clf = RiemannianMLPClassifier((20,), random_state=0, max_iter=100).fit(X, y)
+    free = RiemannianMLPClassifier((20,), random_state=0, max_iter=100, alpha=0.0).fit(X, y)
+    assert clf.alpha_ > 1
+    assert clf.loss(X_test, y_test) < 0.4 * free.loss(X_test, y_test)
 
 
 @pytest.mark.parametrize("batch_size", ["auto", 50])

@@ -47,14 +47,15 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
     output_activation : str or Activation, default="auto"
         Activation of the output units where the output allows several.
     connectivity : None, int, float, "paper", list of matrices or Topology, default=None
-        Full, links a unit, density, the paper's random links, masks (n_in, n_out) one
-        a pair of layers, or any graph.
+        Full, random links into each unit, density, masks (n_in, n_out) one a pair of
+        layers, or any graph; "paper" draws five links out of each unit in the first half
+        of the layers, and five into each in the second.
     damping : float, default=0.01
         See `damping_mode`.
     damping_mode : {"relative", "absolute"}, default="relative"
         Relative damping adds to each weight's entry its own centred variance times
         `damping`, and keeps the invariances; training also adds small intrinsic
-        safeguards (doc/metrics.md). Absolute damping is ``A + damping * Id``, as in
+        safeguards (doc/training.md). Absolute damping is ``A + damping * Id``, as in
         the paper's experiment, and breaks them.
     learning_rate : str, default="auto"
         "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a

@@ -57,6 +57,8 @@ def _footnotes(results, target):
         "Log-losses: nats, over all rows of a set, after training. Seconds: of one fit, on one",
         f"thread. To {target:g}: until the training curve first gets there. A pass goes once over",
         "the training rows; trial evaluations of a line search count in the seconds only.",
+        "Curves of sknatgrad are without the penalty, whose strength is found on the way: they",
+        "rise where it grows.",
     ]
     return "\n".join(lines + _on_even_times(results))
 

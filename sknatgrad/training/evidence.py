@@ -9,10 +9,10 @@ from ..metrics.linalg import centred_variance, safe_divide
 LARGEST_SPECTRUM = 1000
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
-TEMPERATURE = 0.1
-# In units of the noise variance, at the start and at least. Below that, separable classes
+TEMPERATURE = 0.5
+# In units of the noise variance; the strength at the start. Below that, separable classes
 # are fitted with weights that grow until the curvature, hence what it asks for, is gone.
-FIRST_STRENGTH, LEAST_STRENGTH = 1.0, 0.1
+LEAST_STRENGTH = 0.1
 # Share of the way, in logarithms, from the last strength to the one that is estimated: the
 # fit needs some passes to follow, and estimates made before it has overshoot.
 PACE = 0.5
@@ -74,7 +74,7 @@ class Evidence:
             Passes so far, and steps of each.
         """
         if n_passes < self._first_estimate(steps_a_pass):
-            strength = FIRST_STRENGTH * _noise(objective, evaluation.data_loss, 0.0)
+            strength = LEAST_STRENGTH * _noise(objective, evaluation.data_loss, 0.0)
         else:
             strength = self._estimate(objective, evaluation)
             if objective.alpha > 0:
