@@ -169,6 +169,29 @@ def test_strength_does_not_depend_on_units(batch_size):
     np.testing.assert_allclose(models[1].predict(scale * (X + 3)), want, rtol=1e-6, atol=1)
 
 
+@pytest.mark.parametrize("alpha", ["auto", 3.0])
+@pytest.mark.parametrize(
+    "settings", [{"metric": "euclidean"}, {"metric": "adagrad"}, {"damping_mode": "absolute"}]
+)
+def test_penalty_does_not_grow_with_targets(settings, alpha):
+    """Where steps depend on the units of a target, the penalty still does not.
+
+    Were weights of outputs penalised as they are, large targets would be fitted by a
+    constant.
+    """
+    X, y = noisy_numbers()
+    X, y = X / X.std(axis=0), y / y.std()
+    scores, strengths = [], []
+    for unit in (1.0, 1e3):
+        model = RiemannianMLPRegressor(
+            hidden_layer_sizes=(8,), random_state=0, max_iter=60, alpha=alpha, **settings
+        )
+        scores.append(model.fit(X, unit * y).score(X, unit * y))
+        strengths.append(model.alpha_)
+    assert min(scores) > 0.7 * max(scores) > 0.2
+    assert 0.2 < strengths[1] / strengths[0] < 5
+
+
 def test_whole_number_weights_are_repetitions():
     """Zeros among them; other weights matter relative to each other only."""
     X, y = noisy_classes(120)

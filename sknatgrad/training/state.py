@@ -8,7 +8,7 @@ import numpy as np
 
 from ..network import Network
 from ..outputs import Output
-from .coordinates import Coordinates
+from .coordinates import Coordinates, OutputScale
 from .descent import RunningMetric
 from .history import History
 from .objective import Objective
@@ -116,7 +116,9 @@ class TrainingState:
     rng : RandomState
     history : History
     alpha : float
-        Strength of the penalty.
+        Strength of the penalty, for targets in standard units.
+    untold_scale : OutputScale or None
+        Units of the targets that `coordinates` leave as they are.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float
@@ -137,6 +139,7 @@ class TrainingState:
     rng: np.random.RandomState
     history: History
     alpha: float = 0.0
+    untold_scale: OutputScale | None = None
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0
