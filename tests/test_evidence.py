@@ -9,6 +9,7 @@ from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
+from sknatgrad.training import evidence
 from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
 from sknatgrad.training.objective import Objective
 
@@ -133,6 +134,22 @@ def test_large_data_are_sampled_evenly():
     whole = Evidence()._estimate(objective, objective.evaluate(theta))
     assert Evidence()._estimate(part, part.evaluate(theta)) == pytest.approx(whole, rel=0.05)
     assert sample(part) is part
+
+
+@pytest.mark.parametrize("n_units, kronecker", [(5, True), (40, False)])
+def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, kronecker):
+    """Each has a matrix to diagonalise: many of them are taken quasi-diagonal."""
+    monkeypatch.setattr(evidence, "LARGEST_SPECTRUM", 60)
+    rng = np.random.default_rng(0)
+    topology = Topology.random_links((40, n_units, 1), 20, random_state=0)
+    network = Network.build(topology)
+    penalty = topology.is_weight.astype(float)
+    X, target = rng.normal(size=(50, 40)), rng.normal(size=(1, 50))
+    objective = Objective(network, get_output("square"), X, target, None, penalty)
+    at = objective.evaluate(rng.normal(size=topology.n_parameters))
+    wanted = evidence._kronecker_spectrum if kronecker else evidence._diagonal_spectrum
+    parts = [part.ravel() for part in wanted(objective, at)]
+    np.testing.assert_array_equal(evidence._spectrum(objective, at), np.concatenate(parts))
 
 
 # ------------------------------------------------------------------------------- estimators
