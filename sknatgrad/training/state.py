@@ -79,11 +79,16 @@ class Data:
         Weights that are whole numbers are counts; others say how much rows matter
         relative to each other.
         """
+        return n_observed([self.census()])
+
+    def census(self):
+        """Whether weights may be counts, their sum, and how many rows have some."""
         weight = self.weight
         if weight is None:
-            return float(self.X.shape[0])
-        counts = weight.max() <= _LARGEST_COUNT and bool((weight == np.round(weight)).all())
-        return float(weight.sum() if counts else np.count_nonzero(weight))
+            return True, self.X.shape[0], self.X.shape[0]
+        small = weight.max(initial=0.0) <= _LARGEST_COUNT
+        counts = bool(small and (weight == np.round(weight)).all())
+        return counts, weight.sum(), np.count_nonzero(weight)
 
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
@@ -92,6 +97,12 @@ class Data:
         other = copy(self)
         other.weight = self.weight / unit
         return other
+
+
+def n_observed(censuses):
+    """Observations in the parts of a data set, from the `census` of each."""
+    counts, totals, weighing = zip(*censuses, strict=True)
+    return float(sum(totals if all(counts) else weighing))
 
 
 @dataclass(frozen=True)
