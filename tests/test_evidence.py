@@ -10,8 +10,10 @@ from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import evidence
+from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
 from sknatgrad.training.objective import Objective
+from sknatgrad.training.start import target_factor
 
 
 def noisy_classes(n_samples=300, flip_y=0.4):
@@ -207,6 +209,29 @@ def test_penalty_does_not_grow_with_targets(settings, alpha):
         strengths.append(model.alpha_)
     assert min(scores) > 0.7 * max(scores) > 0.2
     assert 0.2 < strengths[1] / strengths[0] < 5
+
+
+def test_penalty_of_outputs_that_feed_units():
+    """The first output's activity is a signal in the target's unit, too."""
+    X, y = noisy_numbers()
+    links = np.zeros((15, 15))
+    links[:10, 10:12] = links[10:12, 12] = links[[0, 12], 13] = links[13, 14] = 1
+    graph = Topology.from_sparse(links, n_inputs=10, outputs=[12, 14])
+    # The same network for targets in units of 7 and 30.
+    told = links * np.arange(1, 16)[:, None]
+    told[:, 12], told[:, 14], told[12] = 7 * told[:, 12], 30 * told[:, 14], told[12] / 7
+    factor = target_factor(graph, OutputScale(np.zeros(2), np.array([7.0, 30.0])))
+    source, unit = graph.source, graph.owner + 10
+    for k in np.flatnonzero(graph.is_weight):
+        i, j = np.append(np.arange(10), graph.order)[[source[k], unit[k]]]
+        assert factor[k] * told[i, j] == pytest.approx(links[i, j] * (i + 1))
+    strengths = [
+        RiemannianMLPRegressor(connectivity=graph, random_state=0, max_iter=100)
+        .fit(X, unit * np.column_stack([y, y + X[:, 0]]))
+        .alpha_
+        for unit in (1.0, 1e4)
+    ]
+    assert 0 < min(strengths) and max(strengths) < 10
 
 
 def test_whole_number_weights_are_repetitions():

@@ -18,7 +18,14 @@ from .passes import BatchPass, MiniBatchPass, Path
 from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .solvers import make_solver
-from .start import standard_coordinates, start_parameters, training_coordinates, untold_scale
+from .start import (
+    standard_coordinates,
+    standard_outputs,
+    start_parameters,
+    target_factor,
+    training_coordinates,
+    untold_scale,
+)
 from .state import TrainingState
 from .trainer import Stopping, Trainer
 
@@ -48,7 +55,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     -------
     TrainingState
     """
-    standard = standard_coordinates(model, data, streaming)
+    outputs = standard_outputs(model, data, streaming)
+    standard = standard_coordinates(model, data, outputs, streaming)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
         parameters = coordinates.inward(start_parameters(model, standard, rng))
@@ -63,7 +71,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     rule = settings.step_rule(n_samples, streaming)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
     state.row_weight, state.alpha = data.mean_weight(), alpha
-    state.untold_scale = untold_scale(model, standard, coordinates)
+    state.untold_scale = untold_scale(model, outputs, coordinates)
     if standard.outputs is not None:
         state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
@@ -173,7 +181,7 @@ def _objective(model, settings, data, state, penalised):
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         factor = standard_factor(model.network, scale.scale)
-        penalty = Coordinates(model.network, None, state.untold_scale).inward(factor) ** 2
+        penalty = (factor * target_factor(model.network.topology, state.untold_scale)) ** 2
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
