@@ -74,6 +74,28 @@ def test_the_fit_is_that_in_memory(kind, weighted, scheduler):
         np.testing.assert_array_equal(actual.classes_, expected.classes_)
 
 
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_partitions_without_rows(kind, scheduler):
+    """What a selection of rows leaves."""
+    X, y, weight = data(kind)
+    chosen = np.ones(len(y), dtype=bool)
+    chosen[90:185] = False
+    expected = fit(kind, X[chosen], y[chosen], weight=weight[chosen])
+    dX, dy, dW = (part[da.from_array(chosen, 60)] for part in parted(X, y, weight))
+    actual = fit(kind, dX, dy, weight=dW)
+    assert actual.loss_curve_ == pytest.approx(expected.loss_curve_, rel=1e-9)
+
+
+def test_weights_are_counts_everywhere_or_nowhere(scheduler):
+    """Whole numbers in one partition are no counts if others are not whole."""
+    X, y, weight = data("classifier")
+    weight[:150] = 2.0
+    expected = fit("classifier", X, y, weight=weight, max_iter=8)
+    dX, dy, dW = parted(X, y, weight)
+    actual = fit("classifier", dX, dy, weight=dW, max_iter=8)
+    assert actual.alpha_ == pytest.approx(expected.alpha_, rel=1e-6)
+
+
 def test_single_precision_and_labels(scheduler):
     X, y, _ = data("classifier")
     names = np.array([f"digit {k}" for k in y])

@@ -9,8 +9,11 @@ from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
+from sknatgrad.training import evidence
+from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
 from sknatgrad.training.objective import Objective
+from sknatgrad.training.start import target_factor
 
 
 def noisy_classes(n_samples=300, flip_y=0.4):
@@ -135,6 +138,22 @@ def test_large_data_are_sampled_evenly():
     assert sample(part) is part
 
 
+@pytest.mark.parametrize("n_units, kronecker", [(5, True), (40, False)])
+def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, kronecker):
+    """Each has a matrix to diagonalise: many of them are taken quasi-diagonal."""
+    monkeypatch.setattr(evidence, "LARGEST_SPECTRUM", 60)
+    rng = np.random.default_rng(0)
+    topology = Topology.random_links((40, n_units, 1), 20, random_state=0)
+    network = Network.build(topology)
+    penalty = topology.is_weight.astype(float)
+    X, target = rng.normal(size=(50, 40)), rng.normal(size=(1, 50))
+    objective = Objective(network, get_output("square"), X, target, None, penalty)
+    at = objective.evaluate(rng.normal(size=topology.n_parameters))
+    wanted = evidence._kronecker_spectrum if kronecker else evidence._diagonal_spectrum
+    parts = [part.ravel() for part in wanted(objective, at)]
+    np.testing.assert_array_equal(evidence._spectrum(objective, at), np.concatenate(parts))
+
+
 # ------------------------------------------------------------------------------- estimators
 @pytest.mark.parametrize("flip_y", [0.0, 0.4, 0.8])
 def test_noise_is_not_learnt_by_heart(flip_y):
@@ -164,6 +183,52 @@ def test_strength_does_not_depend_on_units(batch_size):
     assert models[0].alpha_ > 0
     want = 1e4 * models[0].predict(X) - 7
     np.testing.assert_allclose(models[1].predict(scale * (X + 3)), want, rtol=1e-6, atol=1)
+
+
+@pytest.mark.parametrize("alpha", ["auto", 3.0])
+@pytest.mark.parametrize(
+    "settings", [{"metric": "euclidean"}, {"metric": "adagrad"}, {"damping_mode": "absolute"}]
+)
+def test_penalty_does_not_grow_with_targets(settings, alpha):
+    """Where steps depend on the units of a target, the penalty still does not.
+
+    Were weights of outputs penalised as they are, large targets would be fitted by a
+    constant.
+    """
+    X, y = noisy_numbers()
+    X, y = X / X.std(axis=0), y / y.std()
+    scores, strengths = [], []
+    for unit in (1.0, 1e3):
+        model = RiemannianMLPRegressor(
+            hidden_layer_sizes=(8,), random_state=0, max_iter=60, alpha=alpha, **settings
+        )
+        scores.append(model.fit(X, unit * y).score(X, unit * y))
+        strengths.append(model.alpha_)
+    assert min(scores) > 0.7 * max(scores) > 0.2
+    assert 0.2 < strengths[1] / strengths[0] < 5
+
+
+def test_penalty_of_outputs_that_feed_units():
+    """The first output's activity is a signal in the target's unit, too."""
+    X, y = noisy_numbers()
+    links = np.zeros((15, 15))
+    links[:10, 10:12] = links[10:12, 12] = links[[0, 12], 13] = links[13, 14] = 1
+    graph = Topology.from_sparse(links, n_inputs=10, outputs=[12, 14])
+    # The same network for targets in units of 7 and 30.
+    told = links * np.arange(1, 16)[:, None]
+    told[:, 12], told[:, 14], told[12] = 7 * told[:, 12], 30 * told[:, 14], told[12] / 7
+    factor = target_factor(graph, OutputScale(np.zeros(2), np.array([7.0, 30.0])))
+    source, unit = graph.source, graph.owner + 10
+    for k in np.flatnonzero(graph.is_weight):
+        i, j = np.append(np.arange(10), graph.order)[[source[k], unit[k]]]
+        assert factor[k] * told[i, j] == pytest.approx(links[i, j] * (i + 1))
+    strengths = [
+        RiemannianMLPRegressor(connectivity=graph, random_state=0, max_iter=100)
+        .fit(X, unit * np.column_stack([y, y + X[:, 0]]))
+        .alpha_
+        for unit in (1.0, 1e4)
+    ]
+    assert 0 < min(strengths) and max(strengths) < 10
 
 
 def test_whole_number_weights_are_repetitions():

@@ -49,9 +49,9 @@ class Partitions:
         columns = [_aligned(array, X) for array in (y, sample_weight)]
         task = dask.delayed(_checked, pure=False)
         blocks = X.to_delayed().ravel().tolist()
-        self._pieces = dask.persist(
-            *(task(block, *parts, numeric) for block, *parts in zip(blocks, *columns, strict=True))
-        )
+        parts = zip(blocks, *columns, X.chunks[0], strict=True)
+        # A selection of rows may have left partitions without any.
+        self._pieces = dask.persist(*(task(*part, numeric) for *part, length in parts if length))
         self.shape = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         self._summary = dask.compute(*(dask.delayed(_summary)(piece) for piece in self._pieces))
@@ -121,13 +121,12 @@ def _aligned(array, X):
 
 
 def _checked(X, y, weight, numeric):
-    X = check_array(np.asarray(X), dtype=_DTYPES, input_name="X", ensure_min_samples=0)
+    X = check_array(np.asarray(X), dtype=_DTYPES, input_name="X")
     if y is not None:
         y = check_array(
             np.asarray(y),
             dtype="numeric" if numeric else None,
             ensure_2d=False,
-            ensure_min_samples=0,
             input_name="y",
         )
         if y.ndim == 2 and y.shape[1] == 1:

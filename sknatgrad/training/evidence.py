@@ -5,7 +5,8 @@ import numpy as np
 from ..metrics import Backpropagated, Kronecker, Metric, QuasiDiagonal
 from ..metrics.linalg import centred_variance, safe_divide
 
-# Largest fan-in whose second moments are diagonalised.
+# Largest fan-in whose second moments are diagonalised. Units that do not share them must
+# not cost more all together than that.
 LARGEST_SPECTRUM = 1000
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
@@ -33,9 +34,10 @@ class Evidence:
     One number for all weights: with one a layer, rescaling layers against each
     other would lower the penalty without end.
 
-    The metric is taken in its Kronecker form, and quasi-diagonal where fan-ins exceed
-    `LARGEST_SPECTRUM`; in standard coordinates, so that the strength is intrinsic.
-    O(n d^2 + d^3) a level of fan-in d on n samples.
+    The metric is taken in its Kronecker form, and quasi-diagonal where that costs more
+    than a full level of fan-in `LARGEST_SPECTRUM`; in standard coordinates, so that the
+    strength is intrinsic. O(n d^2 + d^3) on n samples a full level of fan-in d, or a unit
+    of other levels.
 
     Parameters
     ----------
@@ -117,8 +119,8 @@ def _noise(objective, loss, free):
 def _spectrum(objective, evaluation):
     """Eigenvalues of the metric of the weights in standard coordinates."""
     topology = objective.network.topology
-    narrow = all(group.fan_in <= LARGEST_SPECTRUM for group in topology.groups)
-    parts = _kronecker_spectrum if narrow else _diagonal_spectrum
+    costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
+    parts = _kronecker_spectrum if max(costs) <= LARGEST_SPECTRUM**3 else _diagonal_spectrum
     return np.concatenate([part.ravel() for part in parts(objective, evaluation)])
 
 

@@ -13,7 +13,7 @@ from ..network.moments import moments_by_parts
 from .evaluation import Differential, Evaluation
 from .objective import Penalised
 from .single_thread import single_thread
-from .state import Data
+from .state import Data, n_observed
 from .sums import tree_sum
 
 
@@ -113,7 +113,7 @@ class PartitionedData(Data):
         return self._total_weight / self.X.shape[0]
 
     def n_observed(self):
-        return sum(self.map(Data.n_observed))
+        return n_observed(self.map(Data.census))
 
     def map(self, function, *arguments):
         """``function(piece, *arguments)`` of every piece, in order."""

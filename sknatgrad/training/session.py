@@ -7,12 +7,10 @@ between them is all that a later call needs to go on.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ..network import initialize
 from ..network.initialization import standard_factor
-from .coordinates import Coordinates, OutputScale
+from .coordinates import Coordinates
 from .descent import Descent, RunningMetric, training_metric
 from .evidence import Evidence
 from .history import History
@@ -20,6 +18,14 @@ from .passes import BatchPass, MiniBatchPass, Path
 from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .solvers import make_solver
+from .start import (
+    standard_coordinates,
+    standard_outputs,
+    start_parameters,
+    target_factor,
+    training_coordinates,
+    untold_scale,
+)
 from .state import TrainingState
 from .trainer import Stopping, Trainer
 
@@ -49,10 +55,11 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     -------
     TrainingState
     """
-    standard = _standard_coordinates(model, data, streaming)
-    coordinates = _training_coordinates(model, settings, standard, data)
+    outputs = standard_outputs(model, data, streaming)
+    standard = standard_coordinates(model, data, outputs, streaming)
+    coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
-        parameters = coordinates.inward(_start(model, standard, rng))
+        parameters = coordinates.inward(start_parameters(model, standard, rng))
         history, alpha = History(), 0.0
     else:
         parameters, history, alpha = coordinates.inward(previous[0]), *previous[1:]
@@ -64,6 +71,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     rule = settings.step_rule(n_samples, streaming)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
     state.row_weight, state.alpha = data.mean_weight(), alpha
+    state.untold_scale = untold_scale(model, outputs, coordinates)
     if standard.outputs is not None:
         state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
@@ -110,7 +118,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         trainer.run()
     except ValueError as problem:
         error = problem
-    state.path, state.alpha = trainer.path, objective.alpha
+    state.path, state.alpha = trainer.path, objective.alpha / _penalty_unit(model, state)
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
@@ -165,55 +173,6 @@ class _Watched:
         )
 
 
-# ------------------------------------------------------------------- coordinates
-def _standard_coordinates(model, data, streaming):
-    """Inputs and outputs centred and scaled by the data."""
-    inputs = data.scale
-    topology = model.network.topology
-    if streaming:
-        inputs = inputs.with_fallback()
-    point = model.output.starting_point(data.target, data.weight, topology.n_outputs)
-    if point is None or topology.outputs_feed_units:
-        return Coordinates(model.network, inputs)
-    centre, scale = point
-    if streaming:
-        size = np.abs(centre)
-        scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
-    return Coordinates(model.network, inputs, OutputScale(centre, scale))
-
-
-def _training_coordinates(model, settings, standard, data):
-    if not settings.invariant:
-        return Coordinates(model.network)
-    inputs = standard.inputs
-    if sparse.issparse(data.X):
-        inputs = inputs.without_centre()
-    outputs, free = standard.outputs, model.output.free_scale
-    if outputs is None or not np.any(free):
-        return Coordinates(model.network, inputs)
-    moving = free & (outputs.scale > 0)
-    outputs = OutputScale(np.where(free, outputs.centre, 0.0), np.where(moving, outputs.scale, 1.0))
-    return Coordinates(model.network, inputs, outputs)
-
-
-def _start(model, standard, rng):
-    """Initial parameters for the data as given."""
-    moving = (standard.inputs.scale != 0).astype(float)
-    theta = initialize(model.network, rng, 0.0, moving)
-    theta[_straight(model.network.topology)] = 0.0
-    own = model.output.start(model.network.topology.n_outputs)
-    return standard.outward(np.concatenate([theta, own]))
-
-
-def _straight(topology):
-    """Links from an input straight to an output: no symmetry is to be broken there."""
-    is_output = np.zeros(topology.n_units, dtype=bool)
-    is_output[topology.outputs] = True
-    straight = is_output[topology.owner] & topology.is_weight
-    straight[straight] = topology.source[straight] < topology.n_inputs
-    return straight
-
-
 # ---------------------------------------------------------------------- the run
 def _objective(model, settings, data, state, penalised):
     coordinates, penalty = state.coordinates, None
@@ -221,12 +180,19 @@ def _objective(model, settings, data, state, penalised):
         scale = data.scale
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
-        penalty = standard_factor(model.network, scale.scale) ** 2
+        factor = standard_factor(model.network, scale.scale)
+        penalty = (factor * target_factor(model.network.topology, state.untold_scale)) ** 2
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
-    objective.alpha = state.alpha
+    objective.alpha = state.alpha * _penalty_unit(model, state)
     return objective
+
+
+def _penalty_unit(model, state):
+    """What a unit of `alpha` is worth in the loss that is minimised."""
+    told = state.untold_scale is None or not np.all(model.output.free_scale)
+    return 1.0 if told else state.untold_scale.loss_unit
 
 
 def _passes(model, settings, objective, state, streaming):

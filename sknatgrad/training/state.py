@@ -8,7 +8,7 @@ import numpy as np
 
 from ..network import Network
 from ..outputs import Output
-from .coordinates import Coordinates
+from .coordinates import Coordinates, OutputScale
 from .descent import RunningMetric
 from .history import History
 from .objective import Objective
@@ -79,11 +79,16 @@ class Data:
         Weights that are whole numbers are counts; others say how much rows matter
         relative to each other.
         """
+        return n_observed([self.census()])
+
+    def census(self):
+        """Whether weights may be counts, their sum, and how many rows have some."""
         weight = self.weight
         if weight is None:
-            return float(self.X.shape[0])
-        counts = weight.max() <= _LARGEST_COUNT and bool((weight == np.round(weight)).all())
-        return float(weight.sum() if counts else np.count_nonzero(weight))
+            return True, self.X.shape[0], self.X.shape[0]
+        small = weight.max(initial=0.0) <= _LARGEST_COUNT
+        counts = bool(small and (weight == np.round(weight)).all())
+        return counts, weight.sum(), np.count_nonzero(weight)
 
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
@@ -92,6 +97,12 @@ class Data:
         other = copy(self)
         other.weight = self.weight / unit
         return other
+
+
+def n_observed(censuses):
+    """Observations in the parts of a data set, from the `census` of each."""
+    counts, totals, weighing = zip(*censuses, strict=True)
+    return float(sum(totals if all(counts) else weighing))
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,9 @@ class TrainingState:
     rng : RandomState
     history : History
     alpha : float
-        Strength of the penalty.
+        Strength of the penalty, for targets in standard units.
+    untold_scale : OutputScale or None
+        Units of the targets that `coordinates` leave as they are.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float
@@ -137,6 +150,7 @@ class TrainingState:
     rng: np.random.RandomState
     history: History
     alpha: float = 0.0
+    untold_scale: OutputScale | None = None
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0

@@ -1,0 +1,85 @@
+"""Where a training starts, and the coordinates in which it works."""
+
+import numpy as np
+from scipy import sparse
+
+from ..network import initialize
+from .coordinates import Coordinates, OutputScale
+
+
+def standard_outputs(model, data, streaming):
+    """The `OutputScale` of the targets, None where an output has none."""
+    point = model.output.starting_point(data.target, data.weight, model.network.topology.n_outputs)
+    if point is None:
+        return None
+    centre, scale = point
+    if streaming:
+        size = np.abs(centre)
+        scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
+    return OutputScale(centre, scale)
+
+
+def standard_coordinates(model, data, outputs, streaming):
+    """Inputs and outputs centred and scaled by the data."""
+    inputs = data.scale.with_fallback() if streaming else data.scale
+    if model.network.topology.outputs_feed_units:
+        outputs = None
+    return Coordinates(model.network, inputs, outputs)
+
+
+def training_coordinates(model, settings, standard, data):
+    """Those in which steps are taken: of the data as given unless nothing depends on them."""
+    if not settings.invariant:
+        return Coordinates(model.network)
+    inputs = standard.inputs
+    if sparse.issparse(data.X):
+        inputs = inputs.without_centre()
+    return Coordinates(model.network, inputs, _free_outputs(model, standard.outputs))
+
+
+def _free_outputs(model, outputs):
+    """The standard coordinates of those outputs whose targets can be told in any units."""
+    free = model.output.free_scale
+    if outputs is None or not np.any(free):
+        return None
+    moving = free & (outputs.scale > 0)
+    return OutputScale(np.where(free, outputs.centre, 0.0), np.where(moving, outputs.scale, 1.0))
+
+
+def untold_scale(model, outputs, coordinates):
+    """The scale of the targets, where training takes them as given; None elsewhere."""
+    outputs = _free_outputs(model, outputs)
+    if outputs is None or coordinates.outputs is not None:
+        return None
+    with np.errstate(over="ignore"):
+        square = outputs.scale**2
+    usable = np.isfinite(square).all() and square.min() >= np.finfo(float).tiny
+    return outputs if usable else None
+
+
+def target_factor(topology, outputs):
+    """What scales weights as if the outputs had unit scale; `outputs` an `OutputScale`."""
+    if outputs is None:
+        return 1.0
+    scale = np.ones(topology.n_inputs + topology.n_units + 1)
+    scale[topology.n_inputs + topology.outputs] = outputs.scale
+    # The last entry stands for the constant, the source of biases.
+    return scale[topology.source] / scale[topology.n_inputs + topology.owner]
+
+
+def start_parameters(model, standard, rng):
+    """Initial parameters for the data as given."""
+    moving = (standard.inputs.scale != 0).astype(float)
+    theta = initialize(model.network, rng, 0.0, moving)
+    theta[_straight(model.network.topology)] = 0.0
+    own = model.output.start(model.network.topology.n_outputs)
+    return standard.outward(np.concatenate([theta, own]))
+
+
+def _straight(topology):
+    """Links from an input straight to an output: no symmetry is to be broken there."""
+    is_output = np.zeros(topology.n_units, dtype=bool)
+    is_output[topology.outputs] = True
+    straight = is_output[topology.owner] & topology.is_weight
+    straight[straight] = topology.source[straight] < topology.n_inputs
+    return straight
