@@ -52,6 +52,8 @@ class Evidence:
 
     def __init__(self, temperature=TEMPERATURE, every=5, steps=50):
         self.temperature, self.every, self.steps = temperature, every, steps
+        # Eigenvalues that depend on the rows alone, which are always the same.
+        self._of_inputs = {}
 
     def due(self, n_passes, steps_a_pass):
         """Whether to change the strength after that many passes."""
@@ -87,7 +89,7 @@ class Evidence:
         weights = evaluation.parameters[: objective.network.topology.n_parameters]
         size = float(objective.penalty @ weights**2)
         with np.errstate(over="ignore", invalid="ignore"):
-            curvature = objective.penalty_weight * _spectrum(objective, evaluation)
+            curvature = objective.penalty_weight * self._spectrum(objective, evaluation)
         if not (size > 0 and np.isfinite(size) and np.isfinite(curvature).all()):
             return objective.alpha
         strength = objective.alpha
@@ -96,6 +98,26 @@ class Evidence:
             noise = _noise(objective, evaluation.data_loss, free)
             strength = noise * max(self.temperature * free / size, LEAST_STRENGTH)
         return strength
+
+    def _spectrum(self, objective, evaluation):
+        """Eigenvalues of the metric of the weights in standard coordinates."""
+        topology = objective.network.topology
+        costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
+        narrow = max(costs) <= LARGEST_SPECTRUM**3
+        parts = self._kronecker_spectrum if narrow else _diagonal_spectrum
+        return np.concatenate([part.ravel() for part in parts(objective, evaluation)])
+
+    def _kronecker_spectrum(self, objective, evaluation):
+        topology = objective.network.topology
+        metric = Metric(Backpropagated(), Kronecker())
+        _, ((modulus, *grams), _) = objective.differentiate(evaluation, metric)
+        for group, gram in zip(topology.groups, grams, strict=True):
+            values = self._of_inputs.get(group)
+            if values is None:
+                values = _eigenvalues(gram, group.take(objective.penalty))
+                if (group.sources < topology.n_inputs).all():
+                    self._of_inputs[group] = values
+            yield modulus[group.units][:, None] * values
 
 
 def sample(objective):
@@ -116,25 +138,13 @@ def _noise(objective, loss, free):
     return 2 * loss * objective.penalty_weight / max(observed - free, 0.1 * observed)
 
 
-def _spectrum(objective, evaluation):
-    """Eigenvalues of the metric of the weights in standard coordinates."""
-    topology = objective.network.topology
-    costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
-    parts = _kronecker_spectrum if max(costs) <= LARGEST_SPECTRUM**3 else _diagonal_spectrum
-    return np.concatenate([part.ravel() for part in parts(objective, evaluation)])
-
-
-def _kronecker_spectrum(objective, evaluation):
-    topology = objective.network.topology
-    metric = Metric(Backpropagated(), Kronecker())
-    _, ((modulus, *grams), _) = objective.differentiate(evaluation, metric)
-    for group, gram in zip(topology.groups, grams, strict=True):
-        scale = np.sqrt(group.take(objective.penalty)[: len(gram), 1:])
-        border = gram[:, 0, 1:] / gram[:, :1, 0]
-        covariance = gram[:, 1:, 1:] - border[:, :, None] * gram[:, :1, 1:]
-        covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
-        values = np.maximum(np.linalg.eigvalsh(covariance), 0.0)
-        yield modulus[group.units][:, None] * values
+def _eigenvalues(gram, penalty):
+    """Of the covariances in the metric ``diag(penalty)``, (1 or n, fan_in)."""
+    scale = np.sqrt(penalty[: len(gram), 1:])
+    border = gram[:, 0, 1:] / gram[:, :1, 0]
+    covariance = gram[:, 1:, 1:] - border[:, :, None] * gram[:, :1, 1:]
+    covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
+    return np.maximum(np.linalg.eigvalsh(covariance), 0.0)
 
 
 def _diagonal_spectrum(objective, evaluation):

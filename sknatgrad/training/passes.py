@@ -138,7 +138,7 @@ class MiniBatchPass:
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng = running, rng
         self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
-        self.metric_every, self._solve = metric_every, None
+        self.metric_every, self._solve, self._sample = metric_every, None, None
         self.longest_average = longest_average
         self.solver = Refactored(descent) if solver is None else solver
         if running.statistics is None and n_init_samples > batch_size:
@@ -161,7 +161,10 @@ class MiniBatchPass:
         """Take the penalty that the data ask for; by how much the loss changes here."""
         objective, parameters = self.objective, self.parameters
         before = objective.penalty_at(parameters)
-        part = sample(objective)
+        if self._sample is None:
+            self._sample = sample(objective)
+        part = self._sample
+        part.alpha = objective.alpha
         evaluation = part.evaluate(parameters)
         objective.alpha = evidence.strength(part, evaluation, n_passes, self.n_steps)
         change = objective.penalty_at(parameters) - before
