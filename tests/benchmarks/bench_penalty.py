@@ -1,0 +1,67 @@
+"""Held-out scores under the penalty by evidence at several temperatures, and fixed ones.
+
+Run as ``python tests/benchmarks/bench_penalty.py``. Three folds; R^2 of regressions, log-loss
+of classifications. Small and noisy tables, where the penalty matters most.
+"""
+
+import warnings
+from unittest import mock
+
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    make_classification,
+    make_friedman1,
+)
+from sklearn.metrics import log_loss, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
+from threadpoolctl import threadpool_limits
+
+from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.training import session
+from sknatgrad.training.evidence import Evidence
+
+DIABETES = load_diabetes(return_X_y=True)
+REGRESSIONS = {
+    "diabetes, 20": (DIABETES, (20,)),
+    "diabetes, 100": (DIABETES, (100,)),
+    "Friedman, 50": (make_friedman1(1000, 20, noise=2.0, random_state=0), (50,)),
+}
+CLASSES = {
+    "breast cancer, 20": (load_breast_cancer(return_X_y=True), (20,)),
+    "noisy labels, 100": (
+        make_classification(600, 20, n_informative=5, flip_y=0.3, random_state=1),
+        (100,),
+    ),
+    "digits, 30": (load_digits(return_X_y=True), (30,)),
+}
+
+
+def scores(**parameters):
+    """One score a data set."""
+    for (X, y), sizes in REGRESSIONS.values():
+        model = RiemannianMLPRegressor(hidden_layer_sizes=sizes, random_state=0, **parameters)
+        folds = KFold(3, shuffle=True, random_state=0)
+        yield r2_score(y, cross_val_predict(model, X, y, cv=folds))
+    for (X, y), sizes in CLASSES.values():
+        model = RiemannianMLPClassifier(sizes, random_state=0, **parameters)
+        folds = StratifiedKFold(3, shuffle=True, random_state=0)
+        yield log_loss(y, cross_val_predict(model, X, y, cv=folds, method="predict_proba"))
+
+
+def print_row(name, values):
+    """A row of a Markdown table."""
+    print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print("| penalty | " + " | ".join([*REGRESSIONS, *CLASSES]) + " |")
+    print("|---" * (1 + len(REGRESSIONS) + len(CLASSES)) + "|")
+    with threadpool_limits(1):
+        for temperature in (0.1, 0.5, 1.0):
+            with mock.patch.object(session, "Evidence", lambda t=temperature: Evidence(t)):
+                print_row(f"T = {temperature:g}", scores())
+        for alpha in (0.0, 1.0, 10.0, 100.0):
+            print_row(f"alpha = {alpha:g}", scores(alpha=alpha))
