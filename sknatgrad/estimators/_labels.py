@@ -12,6 +12,11 @@ from sklearn.utils.validation import column_or_1d
 from ..training.state import Data
 
 
+def dense_labels(y):
+    """Targets as an ndarray, an indicator matrix if they are sparse."""
+    return y.toarray() if sparse.issparse(y) else np.asarray(y)
+
+
 def checked_labels(y):
     """Targets of a classifier, (n_samples,) or an indicator matrix, dense.
 
@@ -26,7 +31,7 @@ def checked_labels(y):
         If one column stands for a vector.
     """
     check_classification_targets(y)
-    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    y = dense_labels(y)
     y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim == 2 and type_of_target(y) == "multiclass-multioutput":
         raise ValueError(

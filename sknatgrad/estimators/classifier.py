@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import type_of_target
@@ -14,7 +13,7 @@ from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
-from ._labels import ClassTargets, Labels, checked_labels
+from ._labels import ClassTargets, Labels, checked_labels, dense_labels
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -282,7 +281,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
                 )
             return
         if type_of_target(y).startswith("multilabel"):
-            self._labels = Labels.of(np.asarray(y.toarray() if sparse.issparse(y) else y))
+            self._labels = Labels.of(dense_labels(y))
         elif classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         else:
@@ -321,7 +320,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         X = self._check_X(X)
         target = None
         if y is not None:
-            y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+            y = dense_labels(y)
             y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
             if len(y) != X.shape[0]:
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
