@@ -26,7 +26,6 @@ LONG_FILES = {
     "estimators/autoencoder.py": "public docstrings of all parameters and methods",
     "estimators/classifier.py": "public docstrings of all parameters and methods",
     "estimators/regressor.py": "public docstrings of all parameters and methods",
-    "network/linearization.py": "docstrings that say what each contraction computes",
 }
 
 

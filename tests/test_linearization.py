@@ -17,7 +17,8 @@ from engine import (
 from scipy import sparse
 
 from sknatgrad.metrics import LossPoint
-from sknatgrad.network import ACTIVATIONS, Inputs, Network, as_inputs, linearization
+from sknatgrad.network import ACTIVATIONS, Inputs, Network, as_inputs
+from sknatgrad.network import incoming as incoming_module
 from sknatgrad.network.buffers import BufferPool
 from sknatgrad.network.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS
@@ -321,7 +322,7 @@ def test_weights_that_sum_to_zero_give_finite_means(lin):
 
 def test_blocks_of_bounded_memory_change_nothing(lin, monkeypatch):
     expected = means_of(lin)
-    monkeypatch.setattr(linearization, "_GRAM_SIZE", 1)
+    monkeypatch.setattr(incoming_module, "_GRAM_SIZE", 1)
     for a, b in zip(means_of(lin), expected, strict=True):
         assert_close(a, b, 1e-15)
 

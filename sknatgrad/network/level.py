@@ -21,6 +21,11 @@ class Level:
     sources : ndarray of int, shape (n_links,)
         Incoming unit of each link, increasing within a unit; repeated for parallel
         links.
+
+    Attributes
+    ----------
+    owner : ndarray of int, shape (n_links,)
+        The unit that each link enters, counted within the level.
     """
 
     def __init__(self, n_inputs, first_unit, first_param, indptr, sources):
@@ -30,8 +35,8 @@ class Level:
         self.params = slice(first_param, first_param + n_units + len(sources))
         self.bias = first_param + indptr[:-1] + np.arange(n_units)
         fan_in = np.diff(indptr)
-        owner = np.repeat(np.arange(n_units), fan_in)
-        repeats = (np.diff(sources) == 0) & (np.diff(owner) == 0)
+        self.owner = np.repeat(np.arange(n_units), fan_in)
+        repeats = (np.diff(sources) == 0) & (np.diff(self.owner) == 0)
         self.has_parallel_links = bool(repeats.any())
         rows = sources.reshape(n_units, -1) if (fan_in == fan_in[0]).all() else None
         alike = rows is not None and bool((rows == rows[:1]).all())
@@ -47,8 +52,7 @@ class Level:
     @cached_property
     def link_params(self):
         """Position of each link in theta, (n_links,)."""
-        owner = np.repeat(np.arange(self.n_units), np.diff(self.indptr))
-        return self.params.start + np.arange(len(self.sources)) + owner + 1
+        return self.params.start + np.arange(len(self.sources)) + self.owner + 1
 
     def layouts(self, kernels):
         """`links` in the layouts that serve kernels of that name."""
@@ -77,8 +81,7 @@ class Level:
                 slice(int(columns[0]) + 1, int(columns[-1]) + 2),
                 slice(int(rows[0]), int(rows[-1]) + 1) if consecutive else rows,
             )
-        owner = np.repeat(np.arange(self.n_units), np.diff(self.indptr))
-        params, targets = self.link_params[chosen], owner[chosen]
+        params, targets = self.link_params[chosen], self.owner[chosen]
         rows = self.sources[chosen] - shift
         if not self.has_parallel_links:
             return make_links(self.n_units, params, targets, rows)

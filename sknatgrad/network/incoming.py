@@ -1,0 +1,169 @@
+"""The activities that come into groups of units, and means of their products."""
+
+import numpy as np
+
+from ..compiled import get_kernels, loops
+
+_GRAM_SIZE = 1 << 17
+# Blocks of so few samples, or of units with so few links, are faster in compiled loops.
+_FEW_SAMPLES, _FEW_LINKS = 32, 8
+
+
+class IncomingActivities:
+    """Base class of `Linearization`: what is asked of it group by group.
+
+    It needs the linearization's ``network``, ``topology``, ``inputs``, ``a``, ``weight``
+    and ``sample_share``.
+    """
+
+    def unit_gram(self, values=None, widening=0.0):
+        """Means over samples of ``a_i a_j values_k`` for all incoming i, j of k.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_units, n_samples), optional
+            Not negative. Without it ``values = 1``, and units that share their
+            sources share one block.
+        widening : float
+            Adds so much of each source's squared span to the diagonal.
+
+        Returns
+        -------
+        list of ndarray of shape (n, 1 + fan_in, 1 + fan_in)
+            One stack a `FanInGroup`, bias (i = 0) first; n is 1 for a group that
+            shares its sources if `values` is None. O(units x fan_in^2 x samples).
+        """
+        blocks = [self.group_gram(group, values) for group in self.topology.groups]
+        if widening:
+            for group, gram in zip(self.topology.groups, blocks, strict=True):
+                spans = widening * self.network.spans[group.gathered] ** 2
+                spans[:, 0] = 0.0
+                if spans.any():
+                    np.einsum("nii->ni", gram)[...] += group.pad(spans).astype(self.dtype)
+        return blocks
+
+    def incoming(self, group):
+        """Incoming activities of a group's units, constant first, padding last.
+
+        Returns
+        -------
+        ndarray of shape (1 or n, 1 + fan_in, n_samples)
+        """
+        rows, first = group.gathered, self.topology.n_inputs
+        if not group.fan_in:
+            return np.ones((*rows.shape, self.n_samples), self.dtype)
+        is_input = rows < first
+        by_unit = is_input.any(axis=1)
+        if not by_unit.any():
+            activities = self.a.take(rows - first, axis=0)
+        elif is_input.all():
+            activities = self._input_rows(rows)
+        else:
+            activities = np.empty((*rows.shape, self.n_samples), self.dtype)
+            if (is_input.all(axis=1) == by_unit).all():
+                activities[by_unit] = self._input_rows(rows[by_unit])
+                activities[~by_unit] = self.a.take(rows[~by_unit] - first, axis=0)
+            else:
+                activities[is_input] = self.inputs.dense(rows[is_input])
+                activities[~is_input] = self.a[rows[~is_input] - first]
+        activities[:, 0] = 1.0
+        return group.pad(activities)
+
+    def _input_rows(self, rows):
+        return self.inputs.dense(rows.ravel()).reshape(*rows.shape, self.n_samples)
+
+    def shared_activities(self, group):
+        """Incoming activities of a group that shares its sources, without the constant.
+
+        Returns
+        -------
+        ndarray of shape (fan_in, n_samples)
+            A view where the sources are consecutive inputs or units; not to be changed.
+        """
+        sources, n_inputs = group.sources[0], self.topology.n_inputs
+        first, last = int(sources[0]), int(sources[-1])
+        if (np.diff(sources) == 1).all():
+            if first >= n_inputs:
+                return self.a[first - n_inputs : last + 1 - n_inputs]
+            if last < n_inputs and isinstance(self.inputs.values, np.ndarray):
+                return self.inputs.values[first : last + 1]
+        return self.incoming(group)[0, 1:]
+
+    def jacobian(self, pulled):
+        """Derivatives of seeded output values with respect to every parameter.
+
+        Parameters
+        ----------
+        pulled : ndarray of shape (n_units, n_seeds, n_samples)
+            What `pull` made of the seeds.
+
+        Returns
+        -------
+        ndarray of shape (n_seeds * n_samples, n_parameters)
+            Scaled by the square root of the normalised sample weights, so that
+            ``J^T J`` is a mean over samples.
+        """
+        n_rows = pulled.shape[1] * self.n_samples
+        rows = np.empty((self.topology.n_parameters, n_rows))
+        pulled = pulled * self._root_weight(None, None)
+        for group in self.topology.groups:
+            product = self.incoming(group)[:, :, None, :] * pulled[group.units, None]
+            group.put(rows, product)
+        return rows.T
+
+    def group_gram(self, group, values=None):
+        """What `unit_gram` returns for one group, without widening.
+
+        What depends on the inputs alone is computed once for them, if it is not larger
+        than they are.
+        """
+        alone = values is None and group.shared and (group.sources < self.topology.n_inputs).all()
+        if alone and group.fan_in < 2 * self.n_samples:
+            return self.inputs.remembered(
+                group, self.weight, lambda: self._group_gram(group, values)
+            )
+        return self._group_gram(group, values)
+
+    def _group_gram(self, group, values):
+        m = 1 + group.fan_in
+        if values is not None and self._compiles(group):
+            return self._compiled_gram(group, values)
+        root = self._root_weight(group, values)
+        count = 1 if root.ndim == 1 and group.shared else len(group.units)
+        blocks = np.empty((count, m, m), self.dtype)
+        shared = self.incoming(group) if group.shared else None
+        step = max(1, _GRAM_SIZE // (m * self.n_samples))
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            if shared is None:
+                activities = self.incoming(group if step >= count else group.part(part))
+            else:
+                activities = shared
+            weighted = activities * (root if root.ndim == 1 else root[part, None, :])
+            blocks[part] = weighted @ weighted.transpose(0, 2, 1)
+        return blocks
+
+    def _compiles(self, group):
+        """Whether compiled loops beat one BLAS product a unit."""
+        few = self.n_samples <= _FEW_SAMPLES or group.fan_in < _FEW_LINKS
+        small = few and not group.shared and isinstance(self.inputs.values, np.ndarray)
+        return small and get_kernels() == "numba"
+
+    def _compiled_gram(self, group, values):
+        m = 1 + group.fan_in
+        blocks = np.empty((m, m, len(group.units)), self.dtype)
+        signals = self.inputs.values, self.a
+        step = max(1, _GRAM_SIZE // (m * self.n_samples))
+        for start in range(0, len(group.units), step):
+            part = slice(start, start + step)
+            rows = group.gathered[part], group.lengths[part], group.units[part]
+            out = np.empty((m, m, len(rows[2])), self.dtype)
+            loops().unit_gram(*rows, signals, values, self.sample_share, out)
+            blocks[:, :, part] = out
+        return blocks.transpose(2, 0, 1)
+
+    def _root_weight(self, group, values):
+        """Square roots of value times normalised sample weight."""
+        if values is None:
+            return np.sqrt(self.sample_share)
+        return np.sqrt(values[group.units] * self.sample_share)
