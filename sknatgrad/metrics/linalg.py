@@ -48,6 +48,28 @@ def centred_factor(blocks, relative=0.0, absolute=None):
     return (CompiledFactor if compiled else CentredFactor)(blocks, relative, absolute)
 
 
+def without_bias(blocks, corner=None):
+    """Mean activities, and what remains of metric blocks where the bias is eliminated.
+
+    Parameters
+    ----------
+    blocks : ndarray of shape (..., m, m)
+        Bias first.
+    corner : ndarray of shape (..., 1), optional
+        ``A_00``, where it is not the block's.
+
+    Returns
+    -------
+    mean : ndarray of shape (..., m - 1)
+        ``A_0i / A_00``.
+    covariance : ndarray of shape (..., m - 1, m - 1)
+        ``A_ij - A_0i A_0j / A_00``.
+    """
+    border = blocks[..., 0, 1:]
+    mean = safe_divide(border, blocks[..., 0, :1] if corner is None else corner)
+    return mean, blocks[..., 1:, 1:] - mean[..., :, None] * border[..., None, :]
+
+
 class CentredFactor:
     """``A + damping`` for a stack of metric blocks A, factored once for many solves.
 
@@ -76,8 +98,7 @@ class CentredFactor:
             damping = damping + absolute[:, 1:]
         self.n_blocks, self.size = blocks.shape[:2]
         self._corner = corner[:, None]
-        self._mean = safe_divide(border, self._corner)
-        covariance = blocks[:, 1:, 1:] - self._mean[:, :, None] * border[:, None, :]
+        self._mean, covariance = without_bias(blocks, self._corner)
         np.einsum("nii->ni", covariance)[...] += damping
         self._weights = ScaledFactor(covariance, error * (diagonal + damping), error / 64)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.linalg import eigh
 
-from .linalg import centred_variance, rounding, safe_divide
+from .linalg import centred_variance, rounding, safe_divide, without_bias
 
 # Beyond this ratio to the ridge an eigenvalue has lost the digits that matter.
 _LARGEST_RATIO = 1e9
@@ -49,12 +49,11 @@ class SharedRidgeFactor:
         self.sound = bool(usable and largest <= _LARGEST_RATIO * smallest)
         if not self.sound:
             return
-        mean = safe_divide(border, block[0, 0])
+        mean, covariance = without_bias(block.astype(float))
         self._corner = strength * block[0, 0]
         # A unit without a metric leaves its bias alone.
         self._mean = np.where(self._corner[:, None] > 0, mean, 0.0)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, ridge, 1.0)), 0.0)
-        covariance = block[1:, 1:].astype(float) - np.outer(mean, border)
         np.einsum("ii->i", covariance)[...] += relative * variance
         values, self._vectors = eigh(scale[:, None] * covariance * scale, overwrite_a=True)
         self._vectors *= scale[:, None]

@@ -11,7 +11,14 @@ from copy import copy
 import numpy as np
 
 from .conjugate_gradients import conjugate_gradients
-from .linalg import CentredFactor, ScaledFactor, centred_variance, rounding, safe_divide
+from .linalg import (
+    CentredFactor,
+    ScaledFactor,
+    centred_variance,
+    rounding,
+    safe_divide,
+    without_bias,
+)
 
 # Below this fan-in blocks cost little, and their directions are exact to rounding errors;
 # doc/metrics.md has the measurements.
@@ -217,8 +224,7 @@ class _CentredSystem:
             self.damping = self.damping + absolute[:, 1:]
         gram = blocks.common_gram().astype(float)
         self.corner = gram[0, 0]
-        self.mean = safe_divide(gram[0, 1:], self.corner)
-        self.covariance = gram[1:, 1:] - np.outer(self.mean, gram[0, 1:])
+        self.mean, self.covariance = without_bias(gram)
         self.share = blocks.weight
         self._choose_preconditioners(corner, gram.diagonal()[1:], relative, absolute)
 

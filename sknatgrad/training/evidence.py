@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..metrics import Backpropagated, Kronecker, Metric, QuasiDiagonal
-from ..metrics.linalg import centred_variance, safe_divide
+from ..metrics.linalg import centred_variance, safe_divide, without_bias
 
 # Largest fan-in whose second moments are diagonalised. Units that do not share them must
 # not cost more all together than that.
@@ -17,6 +17,9 @@ LEAST_STRENGTH = 0.1
 # Share of the way, in logarithms, from the last strength to the one that is estimated: the
 # fit needs some passes to follow, and estimates made before it has overshoot.
 PACE = 0.5
+# Passes from one estimate to the next; the first one comes after so many steps, if a pass
+# has many: while the fit is poor the curvature at hand says nothing of where it will end.
+EVERY, FIRST_STEPS = 5, 50
 _ROUNDS = 3
 
 
@@ -42,28 +45,23 @@ class Evidence:
     Parameters
     ----------
     temperature : float
-    every : int
-        Passes from one estimate to the next. The first pass of mini-batches has no
-        penalty, so that it is what as many calls of `partial_fit` are.
-    steps : int
-        The first estimate comes after so many steps, if a pass has many: while the fit
-        is poor the curvature at hand says nothing of the place where it will end.
     """
 
-    def __init__(self, temperature=TEMPERATURE, every=5, steps=50):
-        self.temperature, self.every, self.steps = temperature, every, steps
+    def __init__(self, temperature=TEMPERATURE):
+        self.temperature = temperature
         # Eigenvalues that depend on the rows alone, which are always the same.
         self._of_inputs = {}
 
     def due(self, n_passes, steps_a_pass):
-        """Whether to change the strength after that many passes."""
+        """Whether to change the strength after that many passes.
+
+        The first pass of mini-batches has no penalty, so that it is what as many calls
+        of `partial_fit` are.
+        """
         start = 0 if steps_a_pass == 1 else 1
         if n_passes <= start:
             return n_passes == start
-        return n_passes % self.every == 0 or n_passes == self._first_estimate(steps_a_pass)
-
-    def _first_estimate(self, steps_a_pass):
-        return min(self.every, -(-self.steps // steps_a_pass))
+        return n_passes % EVERY == 0 or n_passes == _first_estimate(steps_a_pass)
 
     def strength(self, objective, evaluation, n_passes, steps_a_pass):
         """The strength to go on with, a float.
@@ -77,7 +75,7 @@ class Evidence:
         n_passes, steps_a_pass : int
             Passes so far, and steps of each.
         """
-        if n_passes < self._first_estimate(steps_a_pass):
+        if n_passes < _first_estimate(steps_a_pass):
             strength = LEAST_STRENGTH * _noise(objective, evaluation.data_loss, 0.0)
         else:
             strength = self._estimate(objective, evaluation)
@@ -120,6 +118,10 @@ class Evidence:
             yield modulus[group.units][:, None] * values
 
 
+def _first_estimate(steps_a_pass):
+    return min(EVERY, -(-FIRST_STEPS // steps_a_pass))
+
+
 def sample(objective):
     """The objective on some of the rows, evenly spread, if there are many."""
     n_samples = objective.n_samples
@@ -141,8 +143,7 @@ def _noise(objective, loss, free):
 def _eigenvalues(gram, penalty):
     """Of the covariances in the metric ``diag(penalty)``, (1 or n, fan_in)."""
     scale = np.sqrt(penalty[: len(gram), 1:])
-    border = gram[:, 0, 1:] / gram[:, :1, 0]
-    covariance = gram[:, 1:, 1:] - border[:, :, None] * gram[:, :1, 1:]
+    _, covariance = without_bias(gram)
     covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
     return np.maximum(np.linalg.eigvalsh(covariance), 0.0)
 

@@ -179,9 +179,10 @@ class MiniBatchPass:
         With the penalty, and without.
         """
         n_samples = self.objective.n_samples
-        order = np.arange(n_samples)
         if self.shuffle:
             order = self.objective.order(self.batch_size, self.rng)
+        else:
+            order = np.arange(n_samples)
         total = np.zeros(2)
         for batch in gen_batches(n_samples, self.batch_size):
             part = self.objective.rows(order[batch])
