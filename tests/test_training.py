@@ -446,6 +446,28 @@ def test_pass_sees_every_row_once():
     assert passes.path.n_steps == 6
 
 
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_rows_enter_the_metric_together(batch_size):
+    """Those of some steps as one batch, once the window is full; each of them is a step."""
+    objective, parameters = objective_of()
+    rule, parts = STEP_RULES["constant"](0.0), []
+    passes = mini_pass(objective, parameters, rule, batch_size, steps_together=4)
+    passes.running.window, follow = 10.0, passes.solver.follow
+    passes.solver.follow = lambda part, *rest: parts.append(part) or follow(part, *rest)
+    loss, _ = passes.run(History())
+    assert loss == pytest.approx(objective.evaluate(parameters).loss)
+    assert passes.path.n_steps == -(-objective.n_samples // batch_size)
+    sizes = [part.n_samples for part in parts]
+    assert sum(sizes) == objective.n_samples and set(sizes[:3]) == {batch_size}
+    assert set(sizes[-3:-1]) == {4 * batch_size}
+    expected = RunningMetric(passes.descent.metric, 10.0)
+    for part in parts:
+        statistics = part.statistics(parameters, passes.descent.metric, None)
+        expected.update(statistics, part.total_weight)
+    for one, other in zip(passes.running.statistics[0], expected.statistics[0], strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
 def test_mini_batch_overflow_is_rejected():
     """A step to where the loss is not finite is cancelled; the next batch goes on."""
     objective, parameters = objective_of("square", weighted=False)

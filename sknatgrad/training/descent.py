@@ -74,6 +74,11 @@ class RunningMetric:
         self.seen, self.weight = 0.0, 1.0
         self._statistics, self._pending = None, ()
 
+    @property
+    def is_full(self):
+        """Whether it has seen as much as it averages over."""
+        return self.seen >= self.window
+
     def _see(self, weight):
         self.seen += weight
         self.weight = min(1.0, weight / max(weight, min(self.window, self.seen)))

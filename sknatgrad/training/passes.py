@@ -112,6 +112,9 @@ class MiniBatchPass:
         Rows that make the first metric, where that is more than a batch.
     metric_every : int
         Steps from one update of the metric to the next, the first few apart.
+    steps_together : int
+        Steps whose rows are mixed into the metric at once, when it is an average of
+        enough rows that they change it little.
     solver : Refactored, optional
     adapt : bool
         Let the rule see the loss of whole passes.
@@ -131,6 +134,7 @@ class MiniBatchPass:
         shuffle=True,
         n_init_samples=0,
         metric_every=1,
+        steps_together=1,
         solver=None,
         adapt=True,
         longest_average=np.inf,
@@ -138,7 +142,8 @@ class MiniBatchPass:
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng = running, rng
         self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
-        self.metric_every, self._solve, self._sample = metric_every, None, None
+        self.metric_every, self.steps_together = metric_every, steps_together
+        self._solve, self._sample = None, None
         self.longest_average = longest_average
         self.solver = Refactored(descent) if solver is None else solver
         if running.statistics is None and n_init_samples > batch_size:
@@ -183,11 +188,13 @@ class MiniBatchPass:
             order = self.objective.order(self.batch_size, self.rng)
         else:
             order = np.arange(n_samples)
-        total = np.zeros(2)
-        for batch in gen_batches(n_samples, self.batch_size):
-            part = self.objective.rows(order[batch])
+        total, start = np.zeros(2), 0
+        while start < n_samples:
+            stop = start + self.batch_size * self._n_steps_together()
+            part = self.objective.rows(order[start:stop])
             if part.total_weight > 0:
-                total += part.total_weight * self._step(part, history)
+                total += self._steps(part, history)
+            start = stop
         self.running.settle()
         if self.objective.total_weight == 0:
             return 0.0, 0.0
@@ -196,26 +203,39 @@ class MiniBatchPass:
             self.rule.end_pass(loss)
         return loss, data_loss
 
+    def _n_steps_together(self):
+        """Steps whose rows are mixed into the metric at once, before the first of them."""
+        return self.steps_together if self.running.is_full else 1
+
     def _metric_is_due(self):
-        """Whether this batch is to be mixed into the metric."""
+        """Whether the next batch is to be mixed into the metric."""
         steps = self.path.n_steps
         return self._solve is None or steps < _EAGER_STEPS or steps % self.metric_every == 0
 
-    def _step(self, part, history):
+    def _steps(self, rows, history):
+        """Steps on the batches of some rows; sums of their losses before each."""
+        if rows.n_samples <= self.batch_size:
+            return self._step(rows, history, self._metric_is_due())
+        self._follow(rows, rows.evaluate(self.path.last))
+        parts = [rows.rows(batch) for batch in gen_batches(rows.n_samples, self.batch_size)]
+        return sum(self._step(part, history, False) for part in parts if part.total_weight > 0)
+
+    def _step(self, part, history, metric_is_due):
         current = part.evaluate(self.path.last)
-        gradient = self._follow(part, current)
+        if metric_is_due:
+            gradient = self._follow(part, current)
+        else:
+            gradient, _ = part.differentiate(current)
         direction, slope = steepest(self._solve, gradient)
         rate = self.rule.propose(slope, current.loss)
         known = rate <= _UNCHECKED_RATE and rate**2 * slope / 2 <= _UNCHECKED_CHANGE
         following = self._following(part, current, direction, rate, known, history)
         if following is not None:
             self.path = self.path.advanced(following, self.longest_average)
-        return np.array([current.loss, current.data_loss])
+        return part.total_weight * np.array([current.loss, current.data_loss])
 
     def _follow(self, part, current):
-        """Minus the gradient on a batch, by which the metric is brought up to date."""
-        if not self._metric_is_due():
-            return part.differentiate(current)[0]
+        """Minus the gradient on some rows, by which the metric is brought up to date."""
         point = current.points[0] if current.points and len(current.points) == 1 else None
         if self.solver.can_wait(point):
             gradient, _ = part.differentiate(current)

@@ -226,6 +226,7 @@ def _passes(model, settings, objective, state, streaming):
         settings.shuffle,
         first,
         settings.metric_every(batch_size, model.network.topology),
+        settings.steps_together(batch_size, state.running.window),
         state.solver,
         adapt=not streaming,
         longest_average=STREAM_MEMORY / batch_size if streaming else np.inf,

@@ -15,6 +15,8 @@ MINI_BATCH = 500
 RADIUS = 1e-2
 SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
+# Of the rows that the metric is averaged over, the share that may be mixed in at once.
+TOGETHER_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,12 @@ class Settings:
         if not self.metric.reduction.factored:
             return 4
         return max(4, max(group.fan_in for group in topology.groups) // 40)
+
+    def steps_together(self, batch_size, window):
+        """Steps whose rows are mixed into the metric at once, averaged over `window` rows."""
+        if self.metric_decay != "auto":
+            return 1
+        return max(1, int(TOGETHER_SHARE * window / batch_size))
 
     def of_whole_batches(self, n_samples):
         """The same for data of which no mini-batches can be drawn.
