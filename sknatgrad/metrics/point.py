@@ -34,9 +34,14 @@ class LossPoint:
         return values @ self.lin.weight.astype(np.float64, copy=False)
 
     @cached_property
+    def distribution(self):
+        """The distributions over targets, as `Output.prepared` has them."""
+        return self.output.prepared(self.v)
+
+    @cached_property
     def losses(self):
         """Loss of each sample in nats, (n_samples,)."""
-        return self.output.loss(self.v, self.target)
+        return self.output.loss(self.distribution, self.target)
 
     def loss(self):
         """Mean loss in nats, a float."""
@@ -45,11 +50,14 @@ class LossPoint:
     @cached_property
     def backpropagated(self):
         """``-d loss / d v_k`` of each sample, (n_units, n_samples)."""
-        return self.lin.pull(self.output.score(self.v, self.target))
+        return self.lin.pull(self.output.score(self.distribution, self.target))
 
     def softened(self, share):
         """The same point with softened slopes; see `Linearization.softened`."""
-        return LossPoint(self.lin.softened(share), self.output, self.target)
+        other = copy(self)
+        other.__dict__.pop("backpropagated", None)
+        other.lin, other._values = self.lin.softened(share), (None, None)
+        return other
 
     def values(self, modulus, rng=None):
         """The modulus at this point, computed once.

@@ -146,10 +146,12 @@ class FullLinks(DenseLinks):
 
     def edge_sums(self, values, signals, out):
         place, signals = self.weights(out), select(signals, self.rows)
-        if isinstance(signals, np.ndarray):
-            np.matmul(values, signals.T, out=place)
-        else:
+        if not isinstance(signals, np.ndarray):
             place[...] = cross_sums(values, signals)
+        elif values.shape[1] == 1:
+            np.multiply(values, signals.T, out=place)
+        else:
+            np.matmul(values, signals.T, out=place)
 
 
 class MaskedLinks(DenseLinks):

@@ -251,9 +251,7 @@ class Linearization(IncomingActivities):
         for level, links in self._all_links():
             signals = inputs if links.from_inputs else units
             links.edge_sums(values[level.units], signals, means)
-        if self.weight is None:
-            means /= self.n_samples
-        return means
+        return self._mean(means)
 
     def edge_moments(self, values):
         """The pair ``edge_mean(values, 1)``, ``edge_mean(values, 2)``."""
@@ -264,10 +262,7 @@ class Linearization(IncomingActivities):
             signals = self.inputs.values if inside else self.a
             squares = self.inputs.squares if inside else self.a_squared
             links.edge_moments(values[level.units], signals, squares, first, second)
-        if self.weight is None:
-            first /= self.n_samples
-            second /= self.n_samples
-        return first, second
+        return self._mean(first), self._mean(second)
 
     def _all_links(self):
         for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
@@ -278,9 +273,15 @@ class Linearization(IncomingActivities):
         """Values times sample weights, and a vector over theta of their sums at biases."""
         if self.weight is not None:
             values = values * self.weight
-        sums = np.zeros(self.topology.n_parameters, self.dtype)
+        sums = np.empty(self.topology.n_parameters, self.dtype)
         sums[self.topology.bias] = values @ np.ones(self.n_samples, self.dtype)
         return values, sums
+
+    def _mean(self, sums):
+        """Means of sums over samples whose weights may be in them already, in place."""
+        if self.weight is None and self.n_samples > 1:
+            sums /= self.n_samples
+        return sums
 
     def source_moments(self, widening=0.0):
         """Means over samples of the activities and of their squares.

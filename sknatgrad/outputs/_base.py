@@ -74,6 +74,10 @@ class Output:
         """Raise ValueError if a target can't be drawn from omega."""
 
     # The contract -------------------------------------------------------------
+    def prepared(self, v):
+        """What the loss and its derivatives at v share: they take it in place of v."""
+        return v
+
     def loss(self, v, target):
         """``-ln omega(target)`` in nats, (n_samples,)."""
         raise NotImplementedError

@@ -22,8 +22,11 @@ class Softmax(Output):
         if not isinstance(activation, Identity):
             return "the softmax output has linear units; use 'identity'."
 
+    def prepared(self, v):
+        return Categorical.from_logits(self.logits(v))
+
     def _categorical(self, v):
-        return Categorical.from_logits(v)
+        return v if isinstance(v, Categorical) else self.prepared(v)
 
     def loss(self, v, target):
         return self._categorical(v).loss(target)
@@ -82,9 +85,6 @@ class ScaledSoftmax(Softmax):
     @property
     def _t(self):
         return self.coefficients[:, None]
-
-    def _categorical(self, v):
-        return Categorical.from_logits(self._t * v)
 
     def score(self, v, target):
         return self._t * super().score(v, target)

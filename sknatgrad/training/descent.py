@@ -1,5 +1,6 @@
 """Steepest descent in a metric: from gradient and statistics to a direction."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +41,13 @@ class Descent:
 def steepest(solve, gradient):
     """The direction ``A^-1 G`` and its slope ``G . A^-1 G``.
 
-    Both are zero where they are not finite: such a step is not taken.
+    Both are zero if they are not finite: such a step is not taken.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         direction = solve(gradient)
         slope = float(gradient @ direction)
-    if not (np.isfinite(slope) and np.isfinite(direction).all()):
+    # Not finite either if an entry of the direction is not.
+    if not math.isfinite(slope):
         return np.zeros_like(gradient), 0.0
     return direction, slope
 

@@ -6,6 +6,7 @@ result does not depend on who computes it.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +25,8 @@ _MEBIBYTE = 1 << 20
 # caches; forward passes are kept only where they are cheap to keep.
 _CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 16 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
+
+_quiet = partial(np.errstate, over="ignore", invalid="ignore")
 
 
 class Penalised:
@@ -119,38 +122,33 @@ class Objective(Penalised):
         coordinates=None,
         dtype=np.float64,
     ):
-        self.n_samples = X.shape[0]
-        total = self.n_samples if sample_weight is None else np.sum(sample_weight)
-        super().__init__(network, penalty, float(total))
+        super().__init__(network, penalty, 0.0)
         self.output, self.coordinates = output, coordinates or Coordinates(network)
-        self.X, self.target, self.sample_weight, self.dtype = X, target, sample_weight, dtype
-        row_bytes = self._row_bytes()
+        self.dtype, self._pool = dtype, BufferPool()
+        topology = network.topology
+        dense_inputs = 0 if sparse.issparse(X) else 2 * topology.n_inputs
+        row_bytes = 8 * (dense_inputs + 6 * topology.n_units + 4 * topology.n_outputs + 1)
         working = get_config()["working_memory"] * _MEBIBYTE
         length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
-        length = max(1, int(min(length, _CHUNK_SHARE * working / row_bytes)))
-        self._chunks = list(chunks(self.n_samples, length))
-        self._kept = self.n_samples * row_bytes <= min(_KEPT_SHARE * working, _LARGEST_KEPT)
-        self._inputs, self._pool = {}, BufferPool()
+        self._length = max(1, int(min(length, _CHUNK_SHARE * working / row_bytes)))
+        self._most_kept = min(_KEPT_SHARE * working, _LARGEST_KEPT) / row_bytes
+        self._hold(X, target, sample_weight)
+        self.penalty_weight = self.total_weight
 
-    def _row_bytes(self):
-        topology = self.network.topology
-        dense_inputs = 0 if sparse.issparse(self.X) else 2 * topology.n_inputs
-        return 8 * (dense_inputs + 6 * topology.n_units + 4 * topology.n_outputs + 1)
+    def _hold(self, X, target, sample_weight):
+        self.X, self.target, self.sample_weight = X, target, sample_weight
+        self.n_samples = X.shape[0]
+        total = self.n_samples if sample_weight is None else sample_weight.sum()
+        self.total_weight, self._inputs = float(total), {}
+        self._chunks = list(chunks(self.n_samples, self._length))
+        self._kept = self.n_samples <= self._most_kept
 
     def rows(self, chosen):
         """The objective on some of the rows only."""
-        part = Objective(
-            self.network,
-            self.output,
-            self.X[chosen],
-            self._target_rows(chosen),
-            None if self.sample_weight is None else self.sample_weight[chosen],
-            self.penalty,
-            self.coordinates,
-            self.dtype,
-        )
-        part._pool, part.penalty_weight = self._pool, self.penalty_weight
-        part.n_threads, part.alpha = self.n_threads, self.alpha
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)
+        weight = None if self.sample_weight is None else self.sample_weight[chosen]
+        part._hold(self.X[chosen], self._target_rows(chosen), weight)
         return part
 
     def order(self, batch_size, rng):
@@ -182,22 +180,24 @@ class Objective(Penalised):
         lin = self.network.linearize(theta, inputs, weight, self._pool.empty)
         return LossPoint(lin, output, self.encoded_target(chunk))
 
-    def _over_chunks(self, function, parameters, points=None, generators=()):
-        """Yield ``function(point, generator)`` for all chunks that weigh, in order."""
+    def _sum(self, term, add, parameters, points=None, generators=None):
+        """Sum of ``term(point, generator)`` over all chunks in a fixed tree, None left out."""
         size = self.network.topology.n_parameters
-        output = self.output.with_parameters(parameters[size:])
+        theta, output = parameters[:size], self.output.with_parameters(parameters[size:])
 
-        def work(item):
-            chunk, point, generator = item
-            with np.errstate(over="ignore", invalid="ignore"):
-                if point is None:
-                    point = self._point(chunk, parameters[:size], output)
-                return function(point, generator) if point.weight > 0 else None
+        def of_chunk(chunk, point, generator):
+            return term(point or self._point(chunk, theta, output), generator)
 
-        known = points or [None] * len(self._chunks)
-        generators = generators or [None] * len(self._chunks)
-        items = zip(self._chunks, known, generators, strict=True)
-        return (r for r in ordered_map(work, items, self.n_threads) if r is not None)
+        def in_thread(item):
+            with _quiet():
+                return of_chunk(*item)
+
+        if len(self._chunks) == 1:
+            return of_chunk(self._chunks[0], points and points[0], generators and generators[0])
+        nothing = [None] * len(self._chunks)
+        items = zip(self._chunks, points or nothing, generators or nothing, strict=True)
+        terms = ordered_map(in_thread, items, self.n_threads)
+        return tree_sum((found for found in terms if found is not None), add)
 
     def _generators(self, metric, rng):
         """One source of random numbers a chunk, so that their order does not matter."""
@@ -211,19 +211,13 @@ class Objective(Penalised):
 
     def evaluate(self, parameters):
         """One forward pass, an `Evaluation`."""
-        points = [] if self._kept else None
 
         def value(point, _):
-            return self._share(point) * point.loss(), point
+            loss = self._share(point) * point.loss() if point.weight > 0 else 0.0
+            return loss, [point] if self._kept else []
 
-        def losses():
-            for loss, point in self._over_chunks(value, parameters):
-                if points is not None:
-                    points.append(point)
-                yield loss
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            loss = tree_sum(losses(), add=lambda a, b: a + b) or 0.0
+        with _quiet():
+            loss, points = self._sum(value, _joined, parameters) or (0.0, [])
             return Evaluation(parameters, loss + self.penalty_at(parameters), loss, points)
 
     def output_values(self, parameters):
@@ -258,28 +252,36 @@ class Objective(Penalised):
         """The `Differential` of all rows, without penalty."""
 
         def term(point, generator):
+            if not point.weight > 0:
+                return None
             share = self._share(point)
             statistics = None if metric is None else metric.statistics(point, generator)
             return Differential(share * point.gradient(), share, statistics, metric)
 
-        terms = self._over_chunks(
-            term, evaluation.parameters, evaluation.points, self._generators(metric, rng)
-        )
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = tree_sum(terms, Differential.plus)
+        generators = self._generators(metric, rng)
+        with _quiet():
+            total = self._sum(
+                term, Differential.plus, evaluation.parameters, evaluation.points, generators
+            )
         return total or Differential(np.zeros_like(evaluation.parameters), 0.0, None, metric)
 
     def statistics(self, parameters, metric, rng):
         """The metric's statistics alone, at given parameters."""
 
         def term(point, generator):
+            if not point.weight > 0:
+                return None
             statistics = metric.statistics(point, generator)
             return Differential(0.0, self._share(point), statistics, metric)
 
         generators = self._generators(metric, rng)
-        terms = self._over_chunks(term, parameters, generators=generators)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return tree_sum(terms, Differential.plus).means()
+        with _quiet():
+            return self._sum(term, Differential.plus, parameters, generators=generators).means()
+
+
+def _joined(one, other):
+    """The sum of two losses, and both lists of points."""
+    return one[0] + other[0], one[1] + other[1]
 
 
 def chunks(n_samples, length):

@@ -1,8 +1,7 @@
 """How to train: the estimators' parameters, and what their "auto" means."""
 
+import math
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from ..metrics import Metric
 from .step_rules import DEFAULT_RATES, STEP_RULES
@@ -91,7 +90,7 @@ class Settings:
         rule = STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
         if not whole_batch:
             # Noise moves the outputs in proportion to the number of steps a pass.
-            rule.radius = RADIUS * np.sqrt(batch_size / MINI_BATCH)
+            rule.radius = RADIUS * math.sqrt(batch_size / MINI_BATCH)
             rule.memory = max(1.0, MINI_BATCH / batch_size)
         return rule
 

@@ -9,6 +9,8 @@ only rules that `propose` a rate without trials can be used.
 A new rule is one class here and one entry of `STEP_RULES`.
 """
 
+import math
+
 import numpy as np
 
 
@@ -143,7 +145,8 @@ class TrustRegion(StepRule):
     def __init__(self, rate, radius=1.0, memory=1.0):
         super().__init__(rate)
         self.largest_rate, self.radius, self.memory = rate, radius, memory
-        self._best, self._n_steps, self._mean = np.inf, 0, np.zeros(2)
+        self._best, self._n_steps = np.inf, 0
+        self._slope = self._loss = 0.0
 
     @property
     def slack(self):
@@ -151,17 +154,18 @@ class TrustRegion(StepRule):
 
     def propose(self, slope, loss):
         """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""
-        if not (slope > 0 and np.isfinite(loss)):
+        if not (slope > 0 and math.isfinite(loss)):
             return 0.0
         self._n_steps += 1
         share = 1 / min(self.memory, self._n_steps)
-        self._mean = self._mean + share * (np.array([slope, loss]) - self._mean)
-        slope, loss = self._mean
-        self.rate = min(self._capped(slope, self.radius * max(1.0, loss)), float(loss / slope))
+        self._slope += share * (slope - self._slope)
+        self._loss += share * (loss - self._loss)
+        radius = self.radius * max(1.0, self._loss)
+        self.rate = min(self._capped(self._slope, radius), self._loss / self._slope)
         return self.rate
 
     def _capped(self, slope, radius):
-        return float(min(self.largest_rate, np.sqrt(2 * radius / slope)))
+        return min(self.largest_rate, math.sqrt(2 * radius / slope))
 
     def end_pass(self, loss):
         if loss > (1 - self._LITTLE) * self._best:

@@ -18,4 +18,4 @@ class Backpropagated(Modulus):
         return 1
 
     def values(self, point, rng):
-        return point.lin.pull_squared(point.output.fisher_diagonal(point.v))
+        return point.lin.pull_squared(point.output.fisher_diagonal(point.distribution))

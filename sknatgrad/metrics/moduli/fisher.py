@@ -23,14 +23,14 @@ class Fisher(Modulus):
     def seeds(self, point, rng):
         n_outputs, step = len(point.v), block_length(point)
         for start in range(0, n_outputs, step):
-            yield point.output.fisher_factor(point.v, slice(start, start + step))
+            yield point.output.fisher_factor(point.distribution, slice(start, start + step))
 
     def values(self, point, rng):
         topology = point.lin.topology
         if not (point.output.independent and topology.outputs_are_last):
             return super().values(point, rng)
         # The square root is diagonal: each of its columns is a value on one output.
-        diagonal = point.output.fisher_diagonal(point.v)
+        diagonal = point.output.fisher_diagonal(point.distribution)
         values = np.zeros((topology.n_units, point.lin.n_samples), point.lin.dtype)
         values[topology.outputs] = diagonal
         first, step = topology.levels[-1].units.start, block_length(point)

@@ -30,6 +30,6 @@ class MonteCarlo(Modulus):
 
     def seeds(self, point, rng):
         for _ in range(self.n_samples):
-            target = point.output.sample(point.v, rng)
-            score = point.output.score(point.v, target)
+            target = point.output.sample(point.distribution, rng)
+            score = point.output.score(point.distribution, target)
             yield (score / np.sqrt(self.n_samples))[:, None, :]
