@@ -15,7 +15,7 @@ TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in FIL
 ALLOWED = {
     "compiled": set(),
     "network": {"compiled"},
-    "outputs": {"network"},
+    "outputs": {"network", "compiled"},
     "metrics": {"outputs", "network", "compiled"},
     "training": {"metrics", "outputs", "network", "compiled"},
     "estimators": {"training", "metrics", "outputs", "network", "compiled"},

@@ -6,6 +6,22 @@ compiled loops: the same sums to rounding, on one thread, in one order. Nothing 
 compiled, nor numba imported, before that.
 """
 
-from .switch import KERNELS, get_kernels, kernel_context, loops, set_kernels, with_kernels
+from .switch import (
+    COMPILED_SIZE,
+    KERNELS,
+    get_kernels,
+    kernel_context,
+    loops,
+    set_kernels,
+    with_kernels,
+)
 
-__all__ = ["KERNELS", "get_kernels", "kernel_context", "loops", "set_kernels", "with_kernels"]
+__all__ = [
+    "COMPILED_SIZE",
+    "KERNELS",
+    "get_kernels",
+    "kernel_context",
+    "loops",
+    "set_kernels",
+    "with_kernels",
+]

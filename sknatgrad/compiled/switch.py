@@ -7,6 +7,8 @@ from importlib.util import find_spec
 
 KERNELS = ("numpy", "numba")
 VARIABLE = "SKNATGRAD_KERNELS"
+# Exponentials of so many numbers are faster in one compiled loop than in NumPy's many calls.
+COMPILED_SIZE = 512
 
 _active = None
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_expit
 
+from ..compiled import COMPILED_SIZE, get_kernels, loops
+
 # expit(-300) is 5e-131: far below any use, and its square does not underflow.
 _LARGEST_EXPONENT = {np.dtype(np.float64): 300.0, np.dtype(np.float32): 40.0}
 _SMALLEST_LOGARITHM = -700.0
@@ -122,9 +124,12 @@ class Sigmoid(Activation):
         return self.gain
 
     def fill(self, v, a, r):
+        span, limit = self.high - self.low, _LARGEST_EXPONENT[r.dtype]
+        if v.size <= COMPILED_SIZE and get_kernels() == "numba":
+            loops().sigmoid(v, self.gain, self.low, span, limit, a, r)
+            return
         np.multiply(v, self.gain, out=r)
-        fill_logistic(r, a, _LARGEST_EXPONENT[r.dtype])
-        span = self.high - self.low
+        fill_logistic(r, a, limit)
         r *= a
         if span * self.gain != 1.0:
             r *= span * self.gain

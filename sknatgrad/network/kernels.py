@@ -24,7 +24,7 @@ Where compiled kernels are switched on, `CompiledLinks` replace the last two.
 import numpy as np
 from scipy import sparse
 
-from ..compiled import loops
+from ..compiled import get_kernels, loops
 
 # A dense product beats gather and sparse products above this density, and always
 # for matrices of at most this many entries.
@@ -148,10 +148,12 @@ class FullLinks(DenseLinks):
         place, signals = self.weights(out), select(signals, self.rows)
         if not isinstance(signals, np.ndarray):
             place[...] = cross_sums(values, signals)
-        elif values.shape[1] == 1:
-            np.multiply(values, signals.T, out=place)
-        else:
+        elif values.shape[1] != 1:
             np.matmul(values, signals.T, out=place)
+        elif get_kernels() == "numba":
+            loops().outer(values, signals, place)
+        else:
+            np.multiply(values, signals.T, out=place)
 
 
 class MaskedLinks(DenseLinks):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..compiled import COMPILED_SIZE, get_kernels, loops
+
 
 @dataclass(frozen=True)
 class Categorical:
@@ -31,6 +33,11 @@ class Categorical:
     @classmethod
     def from_logits(cls, logits):
         """The distribution with these logits (n_classes, n_samples)."""
+        if logits.size <= COMPILED_SIZE and get_kernels() == "numba":
+            p, q, log_odds = (np.empty_like(logits) for _ in range(3))
+            log_total = np.empty_like(logits[0])
+            loops().categorical(logits, p, q, log_odds, log_total)
+            return cls(p, q, log_odds, log_total)
         best = logits.argmax(axis=0)
         sample = np.arange(logits.shape[1])
         log_odds = logits - logits[best, sample]

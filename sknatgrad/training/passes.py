@@ -8,6 +8,7 @@ from sklearn.utils import gen_batches
 from .descent import steepest
 from .evidence import sample
 from .solvers import Refactored
+from .vectors import ahead, between
 
 # Of the steps so far, the share that the average speaks of.
 _AVERAGED_SHARE = 0.1
@@ -253,8 +254,8 @@ class MiniBatchPass:
         may not be what it is here.
         """
         for _ in range(_TRIALS):
-            following = current.parameters + rate * direction
-            if np.isfinite(following).all():
+            following, finite = ahead(current.parameters, direction, rate)
+            if finite:
                 if known:
                     return following
                 if part.evaluate(following).loss <= current.loss + self.rule.slack:
@@ -286,5 +287,5 @@ class Path:
     def advanced(self, parameters, longest=np.inf):
         """One step further; the average speaks of at most about `longest` steps."""
         share = 1 / (1 + min(_AVERAGED_SHARE * self.n_steps, longest))
-        average = self.average + share * (parameters - self.average)
+        average = between(self.average, parameters, share)
         return Path(parameters, average, self.n_steps + 1)
