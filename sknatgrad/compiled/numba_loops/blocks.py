@@ -148,25 +148,29 @@ def solve_blocks(lower, scale, mean, corner, rhs):
 
 
 @compiled
-def add_rank_one(inverse, vectors, strength, growth):
-    """Inverses (n, m, m) of ``A_k / growth + strength_k x_k x_k^T``, in place.
+def add_samples(inverse, vectors, strength, growth):
+    """Inverses (n, m, m) of ``A_k / growth + sum_s strength_ks x_ks x_ks^T``, in place.
 
-    `vectors` is (n, m), or (1, m) if all units share x. One pass over the memory.
+    `vectors` is (n, m, s), or (1, m, s) if all units share x; one sample after the other,
+    while the unit's inverse is at hand.
     """
     n_blocks, size, _ = inverse.shape
-    image = np.empty(size)
+    image, x = np.empty(size), np.empty(size)
     for u in range(n_blocks):
-        block, x = inverse[u], vectors[u if len(vectors) > 1 else 0]
-        image[:] = 0.0
-        for i in range(size):
-            factor = growth * x[i]
-            for j in range(size):
-                image[j] += factor * block[i, j]
-        size_of_x = 0.0
-        for i in range(size):
-            size_of_x += image[i] * x[i]
-        gain = strength[u] / (1 + strength[u] * size_of_x)
-        for i in range(size):
-            factor = gain * image[i]
-            for j in range(size):
-                block[i, j] = growth * block[i, j] - factor * image[j]
+        block, factor = inverse[u], growth
+        for s in range(strength.shape[1]):
+            x[:] = vectors[u if len(vectors) > 1 else 0, :, s]
+            image[:] = 0.0
+            for i in range(size):
+                weight = factor * x[i]
+                for j in range(size):
+                    image[j] += weight * block[i, j]
+            size_of_x = 0.0
+            for i in range(size):
+                size_of_x += image[i] * x[i]
+            gain = strength[u, s] / (1 + strength[u, s] * size_of_x)
+            for i in range(size):
+                weight = gain * image[i]
+                for j in range(size):
+                    block[i, j] = factor * block[i, j] - weight * image[j]
+            factor = 1.0

@@ -42,22 +42,24 @@ class RecursiveInverse:
         """
         self.mean = (1 - weight) * self.mean + weight * (values @ lin.sample_share)
         strength = (values + self.share * self.mean[:, None]) * (weight * lin.sample_share)
-        add = loops().add_rank_one if get_kernels() == "numba" else self._add
+        add = loops().add_samples if get_kernels() == "numba" else self._add
         for group, inverse in zip(self.topology.groups, self._inverses, strict=True):
-            activities, growth = lin.incoming(group), 1 / (1 - weight)
-            for sample in range(lin.n_samples):
-                vectors = np.ascontiguousarray(activities[:, :, sample], dtype=float)
-                add(inverse, vectors, strength[group.units, sample], growth)
-                growth = 1.0
+            vectors = lin.incoming(group).astype(float, copy=False)
+            add(inverse, vectors, strength[group.units].astype(float), 1 / (1 - weight))
 
     @staticmethod
     def _add(inverse, vectors, strength, growth):
-        """Inverse of ``A_k / growth + strength_k x_k x_k^T`` for all units k, in place."""
-        if growth != 1.0:
-            inverse *= growth
-        images = np.matmul(inverse, vectors[:, :, None])[:, :, 0]
-        gain = strength / (1 + strength * (images * vectors).sum(axis=1))
-        inverse -= (gain[:, None] * images)[:, :, None] * images[:, None, :]
+        """Inverses of ``A_k / growth + sum_s strength_ks x_ks x_ks^T``, in place.
+
+        All samples at once: the formula of Woodbury, with square roots for symmetry.
+        """
+        root = np.sqrt(strength)[:, None, :]
+        inverse *= growth
+        images = np.matmul(inverse, vectors)
+        images *= root
+        inner = (vectors * root).transpose(0, 2, 1) @ images
+        np.einsum("nss->ns", inner)[...] += 1.0
+        inverse -= images @ np.linalg.solve(inner, images.transpose(0, 2, 1))
 
     def solve(self, gradient):
         """The direction for minus the gradient of the loss, (n_parameters,)."""
