@@ -254,9 +254,10 @@ class Objective(Penalised):
         def term(point, generator):
             if not point.weight > 0:
                 return None
-            share = self._share(point)
+            share, gradient = self._share(point), point.gradient()
             statistics = None if metric is None else metric.statistics(point, generator)
-            return Differential(share * point.gradient(), share, statistics, metric)
+            gradient = gradient if share == 1.0 else share * gradient
+            return Differential(gradient, share, statistics, metric)
 
         generators = self._generators(metric, rng)
         with _quiet():

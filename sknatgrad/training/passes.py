@@ -216,10 +216,11 @@ class MiniBatchPass:
     def _steps(self, rows, history):
         """Steps on the batches of some rows; sums of their losses before each."""
         if rows.n_samples <= self.batch_size:
-            return self._step(rows, history, self._metric_is_due())
+            return np.array(self._step(rows, history, self._metric_is_due()))
         self._follow(rows, rows.evaluate(self.path.last))
-        parts = [rows.rows(batch) for batch in gen_batches(rows.n_samples, self.batch_size)]
-        return sum(self._step(part, history, False) for part in parts if part.total_weight > 0)
+        parts = map(rows.rows, gen_batches(rows.n_samples, self.batch_size))
+        steps = [self._step(part, history, False) for part in parts if part.total_weight > 0]
+        return np.sum(steps, axis=0)
 
     def _step(self, part, history, metric_is_due):
         current = part.evaluate(self.path.last)
@@ -233,7 +234,7 @@ class MiniBatchPass:
         following = self._following(part, current, direction, rate, known, history)
         if following is not None:
             self.path = self.path.advanced(following, self.longest_average)
-        return part.total_weight * np.array([current.loss, current.data_loss])
+        return part.total_weight * current.loss, part.total_weight * current.data_loss
 
     def _follow(self, part, current):
         """Minus the gradient on some rows, by which the metric is brought up to date."""

@@ -56,10 +56,13 @@ class QuasiDiagonal(Reduction):
         mean = safe_divide(first, corners)
         mean[bias] = 0.0
         variance[bias] = 0.0
+        lengths = np.diff(topology.row_starts)
 
         def solve(gradient):
             at_bias = gradient[bias]
-            step = safe_divide(gradient - mean * at_bias[owner], variance)
+            step = np.repeat(at_bias, lengths)
+            step *= mean
+            step = safe_divide(np.subtract(gradient, step, out=step), variance)
             step[bias] = safe_divide(at_bias, corner) - np.add.reduceat(mean * step, bias)
             return step
 
