@@ -11,9 +11,11 @@ from engine import assert_close, graphs, problem_of
 from scipy import sparse
 
 import sknatgrad
-from sknatgrad import METRICS, RiemannianMLPClassifier, get_metric, kernel_context
+from sknatgrad import METRICS, RiemannianMLPClassifier, get_metric, get_output, kernel_context
 from sknatgrad.compiled import KERNELS, get_kernels, set_kernels, switch, with_kernels
 from sknatgrad.metrics import linalg
+from sknatgrad.network import ACTIVATIONS
+from sknatgrad.training.vectors import ahead, between
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
@@ -148,6 +150,38 @@ def steps(name, problem, damping, mode):
 @pytest.mark.parametrize("name", COMPILED_METRICS)
 def test_metrics(name, damping, mode, sparse_problem):
     assert_same(steps, name, sparse_problem, damping, mode, tolerance=1e-10)
+
+
+def at_extremes(n_samples):
+    """Activations and a softmax of values of all sizes, and what moves parameters."""
+    v = np.random.default_rng(0).normal(size=(5, n_samples))
+    v *= np.resize([1.0, 30.0, 800.0], n_samples)
+    for activation in ACTIVATIONS.values():
+        yield from activation.value_and_slope(v)
+    softmax, target = get_output("softmax"), np.arange(n_samples) % 5
+    prepared = softmax.prepared(v)
+    yield from (softmax.loss(prepared, target), softmax.score(prepared, target))
+    yield from (prepared.p, prepared.q, softmax.fisher_diagonal(prepared))
+    found, finite = ahead(v[0], v[1], 0.3)
+    yield from (found, [finite], between(v[0], v[1], 0.3))
+    yield [ahead(bad * v[0], v[1], 1e308)[1] for bad in (1.0, np.nan)]
+
+
+@needs_numba
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.parametrize("n_samples", [1, 9, 200])
+def test_functions_of_few_samples(n_samples):
+    assert_same(at_extremes, n_samples)
+
+
+@needs_numba
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_overflow_is_seen(bad):
+    """A loss that is no number is none in compiled loops either."""
+    for name in KERNELS:
+        with kernel_context(name), np.errstate(invalid="ignore"):
+            v = np.array([[0.0], [bad], [1.0]])
+            assert not np.isfinite(get_output("softmax").loss(v, np.array([2]))).any()
 
 
 def singular_stack():

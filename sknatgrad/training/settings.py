@@ -101,6 +101,8 @@ class Settings:
         one before it; where the metric must be factored, that is worth its price less
         often still.
         """
+        if self.metric.reduction.constant:
+            return math.inf
         if self.metric_decay != "auto" or batch_size < LARGE_BATCH:
             return 1
         if not self.metric.reduction.factored:
@@ -109,7 +111,7 @@ class Settings:
 
     def steps_together(self, batch_size, window):
         """Steps whose rows are mixed into the metric at once, averaged over `window` rows."""
-        if self.metric_decay != "auto":
+        if self.metric_decay != "auto" or self.metric.reduction.constant:
             return 1
         return max(1, int(TOGETHER_SHARE * window / batch_size))
 

@@ -12,6 +12,8 @@ def compiled(function):
         return njit(**options)(function)
 
 
+# Callers in other files keep what they have compiled of these on disk: whoever changes one
+# empties the caches, or changes the callers' files too.
 @compiled
 def quotient(numerator, denominator):
     """The quotient, 0 where it is not finite."""

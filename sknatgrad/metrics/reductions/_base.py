@@ -18,6 +18,8 @@ class Reduction:
         Whether backpropagated seeds are needed, not only the numbers c.
     factored : bool
         Whether solving needs the factorisation of matrices of the size of a fan-in.
+    constant : bool
+        Whether the matrix is always the same, so that there are no statistics.
     recursive : bool
         Whether the inverse can follow single samples (`recursive_inverse`).
     invariant : bool
@@ -27,6 +29,7 @@ class Reduction:
     prefix = None
     needs_seeds = False
     factored = False
+    constant = False
     recursive = False
     invariant = True
 

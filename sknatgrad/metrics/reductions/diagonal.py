@@ -64,6 +64,7 @@ class Euclidean(Reduction):
     """The identity matrix: plain gradient. Takes no damping. Not invariant."""
 
     prefix = "euclidean"
+    constant = True
     invariant = False
 
     def statistics(self, point, modulus, rng):
