@@ -2,17 +2,20 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification, make_regression
+from sklearn.datasets import make_classification, make_friedman1, make_regression
 from sklearn.model_selection import train_test_split
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.metrics import get_metric
 from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
-from sknatgrad.training import evidence
+from sknatgrad.training import curvature as curvature_module
 from sknatgrad.training.coordinates import OutputScale
+from sknatgrad.training.curvature import Curvature
 from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
 from sknatgrad.training.objective import Objective
+from sknatgrad.training.penalty import Penalty, Strength
 from sknatgrad.training.start import target_factor
 
 
@@ -59,101 +62,166 @@ def test_shared_ridge_says_when_it_is_not_to_be_relied_on(ridge):
 
 # ------------------------------------------------------------------------------ the estimate
 def an_objective(output, n_samples=30):
+    """Four inputs, five hidden units, two outputs; parameters to look at it from."""
     rng = np.random.default_rng(1)
-    network = Network.build(Topology.layered((4, 5, 2)))
+    topology = Topology.layered((4, 5, 2))
     X = rng.normal(size=(n_samples, 4)) * [1, 2, 3, 0.5] + 1
     target = rng.integers(2, size=(2, n_samples)).astype(float)
-    penalty = np.where(network.topology.is_weight, rng.uniform(0.5, 2, 37), 0.0)
-    objective = Objective(network, get_output(output), X, target, None, penalty)
-    objective.alpha = 0.7
-    return objective, rng.normal(size=37)
+    target[1, ::2] = target[0, ::2]
+    # Units of one level share their penalties, as those of `fit` do.
+    rows = [np.tile(rng.uniform(0.5, 2, n), k) for n, k in ((5, 5), (6, 2))]
+    standard = np.where(topology.is_weight, np.concatenate(rows), 0.0)
+    penalty = Penalty(topology, standard, float(n_samples), Strength(0.7))
+    network = Network.build(topology)
+    return Objective(network, get_output(output), X, target, None, penalty), rng.normal(size=37)
 
 
-def slow_spectrum(objective, theta):
-    """Eigenvalues by unit, from the network's own formulas written out (two layers)."""
-    first, second = theta[:25].reshape(5, 5), theta[25:].reshape(2, 6)
-    X, n = objective.X, objective.n_samples
-    hidden = np.tanh(X @ first[:, 1:].T + first[:, 0])
-    out = hidden @ second[:, 1:].T + second[:, 0]
-    if objective.output.name == "square":
-        at_output = np.ones_like(out)
-    else:
-        p = 1 / (1 + np.exp(-out))
-        at_output = p * (1 - p)
-    at_hidden = (at_output @ second[:, 1:] ** 2) * (1 - hidden**2) ** 2
-    values = []
-    for rows, modulus, start in ((X, at_hidden, 0), (hidden, at_output, 25)):
-        for k, c in enumerate(modulus.mean(axis=0)):
-            scale = objective.penalty[start + k * (1 + rows.shape[1]) :][1 : 1 + rows.shape[1]]
-            covariance = np.cov(rows.T, bias=True) / np.sqrt(np.outer(scale, scale))
-            values.append(n * c * np.linalg.eigvalsh(covariance))
-    return np.concatenate(values)
+class Slow:
+    """The network's own formulas written out (two layers, relative to `an_objective`)."""
+
+    def __init__(self, objective, theta):
+        self.objective, self.theta = objective, theta
+        first, second = theta[:25].reshape(5, 5), theta[25:].reshape(2, 6)
+        X = objective.X
+        hidden = np.tanh(X @ first[:, 1:].T + first[:, 0])
+        out = hidden @ second[:, 1:].T + second[:, 0]
+        self.square = objective.output.name == "square"
+        mean = out if self.square else 1 / (1 + np.exp(-out))
+        self.variance = np.ones_like(out) if self.square else mean * (1 - mean)
+        self.residuals = objective.target.T - mean
+        at_hidden = (self.variance @ second[:, 1:] ** 2) * (1 - hidden**2) ** 2
+        self.layers = [(X, at_hidden.mean(axis=0), 0), (hidden, self.variance.mean(axis=0), 25)]
+
+    def matrices(self, penalty):
+        """Curvature and penalty at strength 1 of the weights of each unit."""
+        for rows, modulus, start in self.layers:
+            size = rows.shape[1]
+            for k, c in enumerate(modulus):
+                own = slice(start + k * (1 + size) + 1, start + (k + 1) * (1 + size))
+                yield len(rows) * c * np.cov(rows.T, bias=True), np.diag(penalty[own])
+
+    def log_evidence(self, alpha, penalty, noise):
+        """Of data whose log-likelihood is divided by the noise variance."""
+        value = -0.5 * alpha * penalty @ self.theta**2 / noise
+        for curvature, own in self.matrices(penalty):
+            prior = alpha * own
+            value += 0.5 * np.linalg.slogdet(prior)[1]
+            value -= 0.5 * np.linalg.slogdet(curvature + prior)[1]
+        return value
+
+    def noise(self, free):
+        """By the residuals, and how many of the outputs are independent."""
+        n, n_outputs = self.residuals.shape
+        moments = self.residuals.T @ self.residuals
+        scale = np.sqrt(np.diag(moments))
+        correlations = moments / np.outer(scale, scale)
+        share = 1.0 if self.square else n_outputs / np.sum(correlations**2)
+        seen = np.sum(self.residuals**2) / np.sum(self.variance)
+        seen /= 1 - free / (n * n_outputs * share)
+        return seen if self.square else np.sqrt(seen) / share
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square"])
 def test_strength_maximises_the_evidence(output):
-    """From a slow reference: the gradient of the log evidence in the strength is zero.
+    """The slow reference's gradient of the log evidence in the strength is zero.
 
-    After enough rounds, at temperature 1, for the curvature at hand; the noise variance
-    of a square loss maximises it too.
+    After enough rounds, at temperature 1, for the curvature at hand.
     """
     objective, theta = an_objective(output)
-    # Units of one layer must share their penalties, as those of `fit` do.
-    first = objective.penalty[:25].reshape(5, 5)
-    first[:] = first[0]
-    second = objective.penalty[25:].reshape(2, 6)
-    second[:] = second[0]
-    evaluation = objective.evaluate(theta)
-    evidence = Evidence(temperature=1.0)
-    strength = objective.alpha
+    penalty, evidence = objective.penalty, Evidence(temperature=1.0)
+    curvature = Curvature(objective, objective.evaluate(theta))
     for _ in range(60):
-        objective.alpha = strength
-        strength = evidence._estimate(objective, evaluation)
-    curvature, size = slow_spectrum(objective, theta), objective.penalty @ theta**2
-    n = objective.n_samples
+        alpha = evidence._most_probable(penalty, curvature)
+        penalty.strength = Strength(alpha)
+    slow, h = Slow(objective, theta), 1e-5
+    free = sum(
+        np.trace(np.linalg.solve(c + alpha * own, c)) for c, own in slow.matrices(penalty.standard)
+    )
+    noise = slow.noise(free)
+    up, down = (slow.log_evidence(alpha * np.exp(d), penalty.standard, noise) for d in (h, -h))
+    assert alpha > LEAST_STRENGTH * noise
+    assert (up - down) / (2 * h) == pytest.approx(0, abs=1e-6 * free)
+    if output == "square":  # the noise variance maximises it, too
+        assert noise == pytest.approx(np.sum(slow.residuals**2) / (60 - free))
+    else:
+        assert noise != pytest.approx(1, rel=0.05)
 
-    def log_evidence(log_strength, log_noise):
-        a, noise = np.exp(log_strength), np.exp(log_noise)
-        # Prior precision a / noise, curvature l / noise.
-        value = 0.5 * np.sum(np.log(a) - np.log(curvature + a)) - 0.5 * a * size / noise
-        if output == "square":
-            value -= n * evaluation.data_loss / noise + n * np.log(noise)
-        return value
 
-    free = np.sum(curvature / (curvature + strength))
-    noise = 1.0 if output == "bernoulli" else 2 * n * evaluation.data_loss / (2 * n - free)
-    at, h = np.array([np.log(strength), np.log(noise)]), 1e-5
-    slope = (log_evidence(at[0] + h, at[1]) - log_evidence(at[0] - h, at[1])) / (2 * h)
-    assert strength > LEAST_STRENGTH * noise
-    assert slope == pytest.approx(0, abs=1e-6 * free)
+@pytest.mark.parametrize("likeness", [0.01, 0.5])
+def test_factors_of_features_maximise_it(likeness):
+    """At a given strength of all, up to the factor that leaves the penalty as it is."""
+    objective, theta = an_objective("bernoulli")
+    penalty, evidence, alpha = objective.penalty, Evidence(1.0, likeness), 0.7
+    before = objective.penalty_at(theta)
+    for _ in range(100):
+        curvature = Curvature(objective, objective.evaluate(theta))
+        factors = evidence._of_features(penalty, curvature, alpha)
+        penalty.strength = Strength(alpha, factors)
+    assert objective.penalty_at(theta) == pytest.approx(before, rel=1e-12)
+    noise = curvature.noise(float(curvature.determined(alpha).sum()))
+    slow, h, ratios = Slow(objective, theta), 1e-5, []
+    assert noise == pytest.approx(slow.noise(float(curvature.determined(alpha).sum())))
+    for i in range(4):
+        penalty.strength = Strength(alpha, factors)
+        relative, own = penalty.relative(), penalty.feature == i
+        up, down = (
+            slow.log_evidence(alpha, np.where(own, np.exp(d) * relative, relative), noise)
+            for d in (h, -h)
+        )
+        # The slope without the factor's own share, which is s_i (alpha z^2 / noise + prior) / 2.
+        held = 0.5 * alpha * relative[own] @ theta[own] ** 2 / noise
+        prior = 0.5 * 5 * likeness
+        wanted = (up - down) / (2 * h) + held + prior
+        ratios.append(wanted / (held + prior * factors[i]))
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-5)
+    assert factors.max() > 2 * factors.min()
+
+
+def test_many_outputs_count_as_independent(monkeypatch):
+    """Where products between them would take too much memory."""
+    objective, theta = an_objective("bernoulli")
+    joint = Curvature(objective, objective.evaluate(theta))
+    monkeypatch.setattr(curvature_module, "LARGEST_SPECTRUM", 1)
+    single = Curvature(objective, objective.evaluate(theta))
+    assert joint._independent < 1 == single._independent
+    assert single._dispersion == pytest.approx(joint._dispersion, rel=1e-12)
 
 
 def test_large_data_are_sampled_evenly():
     """The same penalty per observation, from some of the rows."""
     objective, theta = an_objective("bernoulli", 5000)
     part = sample(objective)
-    assert part.n_samples == 2000 and part.penalty_weight == 5000
-    whole = Evidence()._estimate(objective, objective.evaluate(theta))
-    assert Evidence()._estimate(part, part.evaluate(theta)) == pytest.approx(whole, rel=0.05)
+    assert part.n_samples == 2000 and part.penalty is objective.penalty
+    found = [
+        Evidence()._most_probable(o.penalty, Curvature(o, o.evaluate(theta)))
+        for o in (objective, part)
+    ]
+    assert found[1] == pytest.approx(found[0], rel=0.05)
     assert sample(part) is part
 
 
 @pytest.mark.parametrize("n_units, kronecker", [(5, True), (40, False)])
 def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, kronecker):
     """Each has a matrix to diagonalise: many of them are taken quasi-diagonal."""
-    monkeypatch.setattr(evidence, "LARGEST_SPECTRUM", 60)
+    monkeypatch.setattr(curvature_module, "LARGEST_SPECTRUM", 60)
     rng = np.random.default_rng(0)
     topology = Topology.random_links((40, n_units, 1), 20, random_state=0)
-    network = Network.build(topology)
-    penalty = topology.is_weight.astype(float)
+    penalty = Penalty(topology, topology.is_weight * 1.0, 50.0, Strength(0.3))
     X, target = rng.normal(size=(50, 40)), rng.normal(size=(1, 50))
-    objective = Objective(network, get_output("square"), X, target, None, penalty)
-    at = objective.evaluate(rng.normal(size=topology.n_parameters))
-    own = Evidence()
-    wanted = own._kronecker_spectrum if kronecker else evidence._diagonal_spectrum
-    parts = np.concatenate([part.ravel() for part in wanted(objective, at)])
-    for _ in range(2):  # what is known of the inputs changes nothing
-        np.testing.assert_array_equal(own._spectrum(objective, at), parts)
+    objective = Objective(Network.build(topology), get_output("square"), X, target, None, penalty)
+    evaluation = objective.evaluate(rng.normal(size=topology.n_parameters))
+    found = Curvature(objective, evaluation)
+    assert all((vectors is not None) == kronecker for _, vectors in found._parts)
+    degrees, metric = found.determined(0.3), get_metric("kron_bp" if kronecker else "qd_bp")
+    _, (statistics, _) = objective.differentiate(evaluation, metric)
+    for unit in range(n_units):
+        row = topology.row(unit)
+        block = 50 * metric.reduction.block(topology, statistics, unit)
+        matrix = block[1:, 1:]
+        if block[0, 0] > 0:  # some unit may feed no output
+            matrix = matrix - np.outer(block[0, 1:], block[0, 1:]) / block[0, 0]
+        want = np.diag(np.linalg.solve(matrix + 0.3 * np.eye(len(matrix)), matrix))
+        np.testing.assert_allclose(degrees[row], np.append(0, want), atol=1e-9)
 
 
 # ------------------------------------------------------------------------------- estimators
@@ -182,9 +250,24 @@ def test_strength_does_not_depend_on_units(batch_size):
     models[0].fit(X, y)
     models[1].fit(scale * (X + 3), 1e4 * y - 7)
     assert models[1].alpha_ == pytest.approx(models[0].alpha_, rel=1e-6)
+    np.testing.assert_allclose(models[1].feature_alpha_, models[0].feature_alpha_, rtol=1e-5)
     assert models[0].alpha_ > 0
     want = 1e4 * models[0].predict(X) - 7
     np.testing.assert_allclose(models[1].predict(scale * (X + 3)), want, rtol=1e-6, atol=1)
+
+
+@pytest.mark.parametrize("links", [None, 12])
+def test_features_without_use_are_forgotten(links):
+    """Their weights are held back; also where units hear different features."""
+    X, y = make_friedman1(800, 20, noise=1.0, random_state=0)
+    model = RiemannianMLPRegressor(
+        hidden_layer_sizes=(30,), connectivity=links, random_state=0, max_iter=60
+    )
+    assert model.fit(X[:500], y[:500]).feature_alpha_.shape == (20,)
+    needed = model.feature_alpha_[[0, 1, 3]]
+    assert model.feature_alpha_[5:].min() > 1.9 * needed.max()
+    fixed = RiemannianMLPRegressor(hidden_layer_sizes=(30,), alpha=3.0, random_state=0)
+    np.testing.assert_array_equal(fixed.fit(X[:50], y[:50]).feature_alpha_, 3.0)
 
 
 @pytest.mark.parametrize("alpha", ["auto", 3.0])
@@ -269,7 +352,7 @@ def test_warm_fits_go_on():
     whole = RiemannianMLPClassifier(max_iter=12, **settings).fit(X, y)
     single = RiemannianMLPClassifier(max_iter=1, warm_start=True, **settings)
     strengths = [single.fit(X, y).alpha_ for _ in range(12)]
-    assert len(set(strengths)) == 3
+    assert len(set(strengths)) == 12
     assert strengths[-1] == pytest.approx(whole.alpha_, rel=0.2)
 
 

@@ -28,6 +28,7 @@ from sknatgrad.training import (
 from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.objective import Evaluation
 from sknatgrad.training.passes import Path
+from sknatgrad.training.penalty import Penalty, Strength
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -307,20 +308,36 @@ def test_weights_are_repetitions():
         assert_close(one, other, 1e-12)
 
 
-def test_penalty_is_divided_by_the_weight():
-    """sum penalty w^2 / (2 W), its slope in the gradient and its curvature in `ridge`."""
-    size = len(objective_of()[1])
-    penalty = np.random.default_rng(0).uniform(size=size)
+@pytest.mark.parametrize("features", [None, np.array([0.5, 0.0, 7.0])])
+def test_penalty_is_divided_by_the_weight(features):
+    """sum strength s w^2 / (2 W), its slope in the gradient and its curvature in `ridge`."""
     plain, parameters = objective_of()
+    topology, W = plain.network.topology, plain.total_weight
+    standard = np.random.default_rng(0).uniform(size=len(parameters)) * topology.is_weight
+    penalty = Penalty(topology, standard, W, Strength(2.0, features))
     objective, _ = objective_of(penalty=penalty)
-    W = plain.total_weight
+    strength = np.full(len(parameters), 2.0)
+    if features is not None:
+        for i in np.flatnonzero(topology.source < 3):
+            strength[i] *= features[topology.source[i]]
+    want = strength * standard / W
+    np.testing.assert_allclose(objective.ridge, want, rtol=1e-14)
     difference = objective.evaluate(parameters).loss - plain.evaluate(parameters).loss
-    assert difference == pytest.approx(penalty @ parameters**2 / (2 * W), rel=1e-10)
+    assert difference == pytest.approx(want @ parameters**2 / 2, rel=1e-10)
     gradients = [o.differentiate(o.evaluate(parameters))[0] for o in (objective, plain)]
-    assert_close(gradients[0] - gradients[1], -penalty * parameters / W, 1e-10)
-    np.testing.assert_allclose(objective.ridge, penalty / W, rtol=1e-15)
-    objective.alpha = 3.0
-    np.testing.assert_allclose(objective.ridge, 3 * penalty / W, rtol=1e-15)
+    assert_close(gradients[0] - gradients[1], -want * parameters, 1e-10)
+
+
+def test_parts_follow_the_penalty():
+    """Objectives on some rows share it; without strength there is none."""
+    plain, parameters = objective_of()
+    topology = plain.network.topology
+    penalty = Penalty(topology, topology.is_weight * 1.0, plain.total_weight, Strength())
+    objective, _ = objective_of(penalty=penalty)
+    part = objective.rows(slice(0, 7))
+    assert part.ridge is None and part.penalty_at(parameters) == 0
+    penalty.strength = Strength(3.0)
+    assert part.penalty_at(parameters) == objective.penalty_at(parameters) > 0
 
 
 # ------------------------------------------------------------------- coordinates

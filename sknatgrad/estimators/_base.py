@@ -150,7 +150,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, self._validation_score)
-        previous = (self._parameters, self._state.history, self._state.alpha) if warm else None
+        previous = (self._parameters, self._state.history, self._state.strength) if warm else None
         calls = [
             (model, settings, data, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, observer.of_starts(self.n_init), strict=True)
@@ -243,7 +243,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self._state, self.metric_ = state, settings.metric
         self._parameters = state.coordinates.outward(state.path.average)
         self._stored = self._parameters.copy()
-        self.alpha_ = state.alpha
+        self.alpha_ = state.strength.alpha
+        self.feature_alpha_ = state.strength.of_features(self.topology_.n_inputs)
         self.n_iter_ = outcome.n_iter
         self.t_ = seen + outcome.n_seen
         self.loss_ = outcome.loss

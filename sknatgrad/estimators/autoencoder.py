@@ -110,6 +110,9 @@ class RiemannianAutoEncoder(
         Weights (n_in, n_out) and biases (n_out,) of each layer.
     alpha_ : float
         Strength of the penalty at the end.
+    feature_alpha_ : ndarray of shape (n_features_in_,)
+        That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
+        less the feature is needed.
     loss_, best_loss_ : float
         Last and lowest training loss, without the penalty. Each square feature's
         squared error counts in units of its own variance, times their mean variance.

@@ -113,6 +113,9 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         Weights (n_in, n_out) and biases (n_out,) of each layer.
     alpha_ : float
         Strength of the penalty at the end.
+    feature_alpha_ : ndarray of shape (n_features_in_,)
+        That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
+        less the feature is needed.
     loss_, best_loss_ : float
         Last and lowest mean loss of the training rows, nats, without the penalty.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float

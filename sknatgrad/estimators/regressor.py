@@ -110,6 +110,9 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         Weights (n_in, n_out) and biases (n_out,) of each layer.
     alpha_ : float
         Strength of the penalty at the end.
+    feature_alpha_ : ndarray of shape (n_features_in_,)
+        That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
+        less the feature is needed.
     loss_, best_loss_ : float
         Last and lowest training loss, without the penalty. With several
         targets, each one's squared error counts in units of its own variance, times their

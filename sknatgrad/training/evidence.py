@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from ..metrics import Backpropagated, Kronecker, Metric, QuasiDiagonal
-from ..metrics.linalg import centred_variance, safe_divide, without_bias
+from ..metrics.linalg import safe_divide
+from .curvature import Curvature
+from .penalty import Strength
 
-# Largest fan-in whose second moments are diagonalised. Units that do not share them must
-# not cost more all together than that.
-LARGEST_SPECTRUM = 1000
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
 TEMPERATURE = 0.5
@@ -17,9 +15,10 @@ LEAST_STRENGTH = 0.1
 # Share of the way, in logarithms, from the last strength to the one that is estimated: the
 # fit needs some passes to follow, and estimates made before it has overshoot.
 PACE = 0.5
-# Passes from one estimate to the next; the first one comes after so many steps, if a pass
-# has many: while the fit is poor the curvature at hand says nothing of where it will end.
-EVERY, FIRST_STEPS = 5, 50
+# Passes after each of which there is an estimate; later, passes from one to the next.
+FIRST, EVERY = 20, 5
+# The prior knowledge that features are alike, in links of each.
+LIKENESS = 0.5
 _ROUNDS = 3
 
 
@@ -31,26 +30,32 @@ class Evidence:
     backpropagated metric times the number of samples, the most probable a satisfies
     ``a = T s^2 g / sum z^2`` where ``g = sum_i l_i / (l_i + a)`` counts the directions
     that the data determine, l_i being the eigenvalues of that curvature, and s^2 is the
-    noise variance of a square loss, 1 for other outputs (MacKay, *Neural Computation* 4,
-    1992). T is a temperature: below 1, data count more than the prior says they should.
+    noise variance (MacKay, *Neural Computation* 4, 1992). T is a temperature: below 1,
+    data count more than the prior says they should.
 
-    One number for all weights: with one a layer, rescaling layers against each
-    other would lower the penalty without end.
+    The noise variance is the dispersion of the residuals, in units of the variance that
+    the outputs themselves speak of, corrected for the g degrees of freedom. A square
+    loss leaves it free. Others say that it is 1; but labels are often cleaner than
+    that, so s^2 is the square root of what is seen: half of the way, in logarithms.
+    Labels of a row that go together are fewer observations than they seem.
 
-    The metric is taken in its Kronecker form, and quasi-diagonal where that costs more
-    than a full level of fan-in `LARGEST_SPECTRUM`; in standard coordinates, so that the
-    strength is intrinsic. O(n d^2 + d^3) on n samples a full level of fan-in d, or a unit
-    of other levels.
+    One number a for all layers: with one a layer, rescaling layers against each other
+    would lower the penalty without end. The weights of each feature have theirs
+    multiplied by a factor of their own (automatic relevance determination), at which
+    the same equation holds for them, but for a Gamma prior of mean 1; the factors leave
+    the penalty of all features as it is. Features without relevance are thus forgotten.
+
+    Everything is told in standard coordinates (`Curvature`), so that it is intrinsic.
 
     Parameters
     ----------
     temperature : float
+    likeness : float
+        Weight of the Gamma prior: the larger, the more alike are the strengths.
     """
 
-    def __init__(self, temperature=TEMPERATURE):
-        self.temperature = temperature
-        # Eigenvalues that depend on the rows alone, which are always the same.
-        self._of_inputs = {}
+    def __init__(self, temperature=TEMPERATURE, likeness=LIKENESS):
+        self.temperature, self.likeness = temperature, likeness
 
     def due(self, n_passes, steps_a_pass):
         """Whether to change the strength after that many passes.
@@ -58,13 +63,12 @@ class Evidence:
         The first pass of mini-batches has no penalty, so that it is what as many calls
         of `partial_fit` are.
         """
-        start = 0 if steps_a_pass == 1 else 1
-        if n_passes <= start:
-            return n_passes == start
-        return n_passes % EVERY == 0 or n_passes == _first_estimate(steps_a_pass)
+        if n_passes == 0:
+            return steps_a_pass == 1
+        return n_passes <= FIRST or n_passes % EVERY == 0
 
-    def strength(self, objective, evaluation, n_passes, steps_a_pass):
-        """The strength to go on with, a float.
+    def adapt(self, objective, evaluation, first=False):
+        """Change the strength of an objective's penalty.
 
         Parameters
         ----------
@@ -72,54 +76,60 @@ class Evidence:
             Of all rows, or of a sample of them.
         evaluation : Evaluation
             At the parameters of the moment.
-        n_passes, steps_a_pass : int
-            Passes so far, and steps of each.
+        first : bool
+            Nothing has been learnt yet: the least strength.
         """
-        if n_passes < _first_estimate(steps_a_pass):
-            strength = LEAST_STRENGTH * _noise(objective, evaluation.data_loss, 0.0)
+        curvature = Curvature(objective, evaluation)
+        penalty = objective.penalty
+        if first:
+            strength = Strength(LEAST_STRENGTH * curvature.variance(0.0))
         else:
-            strength = self._estimate(objective, evaluation)
-            if objective.alpha > 0:
-                strength = objective.alpha ** (1 - PACE) * strength**PACE
-        return strength if np.isfinite(strength) else objective.alpha
+            strength = self._estimate(penalty, curvature)
+        if np.isfinite(strength.alpha):
+            penalty.strength = strength
 
-    def _estimate(self, objective, evaluation):
-        weights = evaluation.parameters[: objective.network.topology.n_parameters]
-        size = float(objective.penalty @ weights**2)
-        with np.errstate(over="ignore", invalid="ignore"):
-            curvature = objective.penalty_weight * self._spectrum(objective, evaluation)
-        if not (size > 0 and np.isfinite(size) and np.isfinite(curvature).all()):
-            return objective.alpha
-        strength = objective.alpha
+    def _estimate(self, penalty, curvature):
+        """The strength to go on with."""
+        last = penalty.strength
+        alpha = self._most_probable(penalty, curvature)
+        if not alpha > 0:
+            return last
+        if last.alpha > 0:
+            alpha = last.alpha ** (1 - PACE) * alpha**PACE
+        return Strength(alpha, self._of_features(penalty, curvature, alpha))
+
+    def _most_probable(self, penalty, curvature):
+        """The strength of all weights at which the equation holds, nearly; NaN without."""
+        size = float(penalty.relative() @ curvature.squares)
+        if not (size > 0 and np.isfinite(size) and curvature.finite):
+            return np.nan
+        # Without strength, directions that vary by rounding errors alone would count.
+        alpha = penalty.strength.alpha or LEAST_STRENGTH * curvature.variance(0.0)
         for _ in range(_ROUNDS):
-            free = float(safe_divide(curvature, curvature + strength).sum())
-            noise = _noise(objective, evaluation.data_loss, free)
-            strength = noise * max(self.temperature * free / size, LEAST_STRENGTH)
-        return strength
+            free = float(curvature.determined(alpha).sum())
+            least = LEAST_STRENGTH * curvature.variance(free)
+            alpha = max(self.temperature * curvature.noise(free) * free / size, least)
+        return alpha
 
-    def _spectrum(self, objective, evaluation):
-        """Eigenvalues of the metric of the weights in standard coordinates."""
-        topology = objective.network.topology
-        costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
-        narrow = max(costs) <= LARGEST_SPECTRUM**3
-        parts = self._kronecker_spectrum if narrow else _diagonal_spectrum
-        return np.concatenate([part.ravel() for part in parts(objective, evaluation)])
-
-    def _kronecker_spectrum(self, objective, evaluation):
-        topology = objective.network.topology
-        metric = Metric(Backpropagated(), Kronecker())
-        _, ((modulus, *grams), _) = objective.differentiate(evaluation, metric)
-        for group, gram in zip(topology.groups, grams, strict=True):
-            values = self._of_inputs.get(group)
-            if values is None:
-                values = _eigenvalues(gram, group.take(objective.penalty))
-                if (group.sources < topology.n_inputs).all():
-                    self._of_inputs[group] = values
-            yield modulus[group.units][:, None] * values
-
-
-def _first_estimate(steps_a_pass):
-    return min(EVERY, -(-FIRST_STEPS // steps_a_pass))
+    def _of_features(self, penalty, curvature, alpha):
+        """Factors of the features' strengths, (n_inputs,)."""
+        degrees = curvature.determined(alpha)
+        noise = self.temperature * curvature.noise(float(degrees.sum()))
+        if not noise > 0:
+            return penalty.strength.features
+        squares, parts = curvature.squares, []
+        for values in (
+            degrees,
+            penalty.standard > 0,
+            penalty.standard * squares,
+            penalty.relative() * squares,
+        ):
+            parts.append(np.bincount(penalty.feature, values)[:-1])
+        free, links, size, penalised = parts
+        likeness = self.likeness * links
+        factors = safe_divide(free + likeness, size * (alpha / noise) + likeness)
+        factors *= safe_divide(penalised.sum(), factors @ size)
+        return np.where(links > 0, factors, 1.0)
 
 
 def sample(objective):
@@ -130,28 +140,3 @@ def sample(objective):
     chosen = np.linspace(0, n_samples - 1, LARGEST_SAMPLE).round().astype(int)
     part = objective.rows(chosen)
     return part if part.total_weight > 0 else objective
-
-
-def _noise(objective, loss, free):
-    """Variance of what the outputs do not explain, where a loss has a free scale."""
-    if not np.all(objective.output.free_scale):
-        return 1.0
-    observed = objective.penalty_weight * objective.network.topology.n_outputs
-    return 2 * loss * objective.penalty_weight / max(observed - free, 0.1 * observed)
-
-
-def _eigenvalues(gram, penalty):
-    """Of the covariances in the metric ``diag(penalty)``, (1 or n, fan_in)."""
-    scale = np.sqrt(penalty[: len(gram), 1:])
-    _, covariance = without_bias(gram)
-    covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
-    return np.maximum(np.linalg.eigvalsh(covariance), 0.0)
-
-
-def _diagonal_spectrum(objective, evaluation):
-    topology = objective.network.topology
-    metric = Metric(Backpropagated(), QuasiDiagonal())
-    _, ((border, diagonal), _) = objective.differentiate(evaluation, metric)
-    corner = border[topology.bias][topology.owner]
-    variance = centred_variance(corner, border, diagonal)[topology.is_weight]
-    yield safe_divide(variance, objective.penalty[topology.is_weight])

@@ -30,41 +30,29 @@ _quiet = partial(np.errstate, over="ignore", invalid="ignore")
 
 
 class Penalised:
-    """A mean loss plus ``alpha sum_i penalty_i w_i^2 / (2 W)``, W the `penalty_weight`.
+    """A mean loss plus a penalty.
 
     Parameters
     ----------
     network : Network
-    penalty : ndarray of shape (n_parameters,) or None
+    penalty : Penalty or None
+        Shared with all objectives on parts of the same rows.
     total_weight : float
         Of the rows that the mean is over.
-
-    Attributes
-    ----------
-    alpha : float
-        Strength of the penalty; 1 unless it is set.
     """
 
     def __init__(self, network, penalty, total_weight):
-        self.network, self.penalty, self.alpha = network, penalty, 1.0
-        self.total_weight = self.penalty_weight = total_weight
+        self.network, self.penalty, self.total_weight = network, penalty, total_weight
         self.n_threads = 1
-
-    @property
-    def _factor(self):
-        return 0.0 if self.penalty is None else self.alpha / self.penalty_weight
 
     @property
     def ridge(self):
         """Second derivatives of the penalty, or None without penalty."""
-        return self._factor * self.penalty if self._factor else None
+        return self.penalty.coefficients if self.penalty else None
 
     def penalty_at(self, parameters):
         """The penalty, a float."""
-        if not self._factor:
-            return 0.0
-        weights = parameters[: len(self.penalty)]
-        return 0.5 * self._factor * float((self.penalty * weights) @ weights)
+        return self.penalty.at(parameters) if self.penalty else 0.0
 
     def penalised(self, evaluation):
         """The same evaluation with the penalty as it is now."""
@@ -73,17 +61,15 @@ class Penalised:
 
     def _with_penalty(self, gradient, parameters):
         """Minus the gradient, with the penalty's."""
-        if self._factor:
-            size = len(self.penalty)
-            slope = self.penalty * parameters[:size]
-            slope *= self._factor
+        if self.penalty:
+            slope = self.penalty.slope(parameters)
             gradient = gradient.copy()
-            gradient[:size] -= slope
+            gradient[: len(slope)] -= slope
         return gradient
 
 
 class Objective(Penalised):
-    """Penalised mean loss ``E_x[-ln omega(y)] + alpha sum_i penalty_i w_i^2 / (2 W)``.
+    """Penalised mean loss ``E_x[-ln omega(y)] + penalty``.
 
     Parameters
     ----------
@@ -94,8 +80,7 @@ class Objective(Penalised):
         Encoded targets, sample axis last; None if only metrics that need none are
         asked for.
     sample_weight : ndarray of shape (n_samples,), optional
-    penalty : ndarray of shape (n_parameters,), optional
-        Weight of each parameter in the L2 penalty; W is the sum of the sample weights.
+    penalty : Penalty, optional
     coordinates : Coordinates, optional
         Inputs and targets are told in these, chunk by chunk.
     dtype : numpy dtype
@@ -103,10 +88,9 @@ class Objective(Penalised):
 
     Attributes
     ----------
-    penalty_weight : float
-        W; may be set to that of a larger data set of which these rows are a part.
     total_weight : float
-        Of the rows by whose number means are taken; may be set likewise.
+        Of the rows by whose number means are taken; may be set to that of a larger data
+        set of which these rows are a part.
     n_threads : int
         Threads that work on chunks. They change no bit of the results.
     """
@@ -133,7 +117,6 @@ class Objective(Penalised):
         self._length = max(1, int(min(length, _CHUNK_SHARE * working / row_bytes)))
         self._most_kept = min(_KEPT_SHARE * working, _LARGEST_KEPT) / row_bytes
         self._hold(X, target, sample_weight)
-        self.penalty_weight = self.total_weight
 
     def _hold(self, X, target, sample_weight):
         self.X, self.target, self.sample_weight = X, target, sample_weight

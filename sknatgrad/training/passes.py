@@ -61,7 +61,7 @@ class BatchPass:
     def penalise(self, evidence, n_passes):
         """Take the penalty that the data ask for; by how much the loss changes here."""
         before = self._current.loss
-        self.objective.alpha = evidence.strength(self.objective, self._current, n_passes, 1)
+        evidence.adapt(self.objective, self._current, first=n_passes == 0)
         self._current = self.objective.penalised(self._current)
         self._direction, self.rule.exhausted = None, False
         return self._current.loss - before
@@ -169,10 +169,7 @@ class MiniBatchPass:
         before = objective.penalty_at(parameters)
         if self._sample is None:
             self._sample = sample(objective)
-        part = self._sample
-        part.alpha = objective.alpha
-        evaluation = part.evaluate(parameters)
-        objective.alpha = evidence.strength(part, evaluation, n_passes, self.n_steps)
+        evidence.adapt(self._sample, self._sample.evaluate(parameters))
         change = objective.penalty_at(parameters) - before
         self.rule.shift(change)
         self.solver.forget()

@@ -4,7 +4,7 @@
 between them is all that a later call needs to go on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,6 +15,7 @@ from .descent import Descent, RunningMetric, training_metric
 from .evidence import Evidence
 from .history import History
 from .passes import BatchPass, MiniBatchPass, Path
+from .penalty import Penalty, Strength
 from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .solvers import make_solver
@@ -45,7 +46,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     settings : Settings
     data : Data
     rng : RandomState
-    previous : triple (parameters, History, alpha), optional
+    previous : triple (parameters, History, Strength), optional
         Start from these parameters, told for the data as given, and that penalty.
     streaming : bool
         More rows will come: work in mini-batches, and give inputs that were constant
@@ -60,9 +61,9 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
         parameters = coordinates.inward(start_parameters(model, standard, rng))
-        history, alpha = History(), 0.0
+        history, strength = History(), Strength()
     else:
-        parameters, history, alpha = coordinates.inward(previous[0]), *previous[1:]
+        parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]
         history.resume()
     scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
     history.unit = coordinates.outputs.loss_unit if scaled else 1.0
@@ -70,7 +71,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     running = RunningMetric(settings.metric, 0.0)
     rule = settings.step_rule(n_samples, streaming)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
-    state.row_weight, state.alpha = data.mean_weight(), alpha
+    state.row_weight, state.strength = data.mean_weight(), strength
     state.untold_scale = untold_scale(model, outputs, coordinates)
     if standard.outputs is not None:
         state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
@@ -99,11 +100,11 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     state.see(data.n_observed() if settings.alpha == "auto" else data.total_weight, streaming)
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":
-        state.alpha = settings.alpha
+        state.strength = Strength(settings.alpha)
     if streaming:
         state.coordinates = state.coordinates.learned(data.X, data.weight)
     adapts = settings.adapts_alpha(model.network) and not streaming
-    objective = _objective(model, settings, data, state, adapts or state.alpha > 0)
+    objective = _objective(model, settings, data, state, adapts or state.strength.alpha > 0)
     if streaming:
         renew_start(model, settings, objective, state)
     passes = _passes(model, settings, objective, state, streaming)
@@ -118,7 +119,10 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         trainer.run()
     except ValueError as problem:
         error = problem
-    state.path, state.alpha = trainer.path, objective.alpha / _penalty_unit(model, state)
+    state.path = trainer.path
+    if adapts:
+        strength = objective.penalty.strength
+        state.strength = replace(strength, alpha=strength.alpha / _penalty_unit(model, state))
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
@@ -181,11 +185,13 @@ def _objective(model, settings, data, state, penalised):
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         factor = standard_factor(model.network, scale.scale)
-        penalty = (factor * target_factor(model.network.topology, state.untold_scale)) ** 2
+        factor = factor * target_factor(model.network.topology, state.untold_scale)
+        strength = state.strength
+        strength = replace(strength, alpha=strength.alpha * _penalty_unit(model, state))
+        penalty = Penalty(model.network.topology, factor**2, state.weight, strength)
     dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
-    objective.penalty_weight, objective.n_threads = state.weight, settings.n_threads
-    objective.alpha = state.alpha * _penalty_unit(model, state)
+    objective.n_threads = settings.n_threads
     return objective
 
 

@@ -1,7 +1,7 @@
 """The records that pass between the stages of a training."""
 
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from .descent import RunningMetric
 from .history import History
 from .objective import Objective
 from .passes import Path
+from .penalty import Strength
 from .renewed_start import TargetLevel
 from .rows import selected
 from .scaling import InputScale
@@ -126,8 +127,8 @@ class TrainingState:
     rule : StepRule
     rng : RandomState
     history : History
-    alpha : float
-        Strength of the penalty, for targets in standard units.
+    strength : Strength
+        Of the penalty, for targets in standard units.
     untold_scale : OutputScale or None
         Units of the targets that `coordinates` leave as they are.
     solver : Refactored or None
@@ -149,7 +150,7 @@ class TrainingState:
     rule: StepRule
     rng: np.random.RandomState
     history: History
-    alpha: float = 0.0
+    strength: Strength = field(default_factory=Strength)
     untold_scale: OutputScale | None = None
     solver: Refactored | None = None
     weight: float = 0.0

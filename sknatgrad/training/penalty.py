@@ -1,0 +1,81 @@
+"""An L2 penalty on weights in standard coordinates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Strength:
+    """How strongly weights are penalised.
+
+    Attributes
+    ----------
+    alpha : float
+        Strength of all weights.
+    features : ndarray of shape (n_inputs,), optional
+        What the weights of each input have theirs multiplied by; 1 without.
+    """
+
+    alpha: float = 0.0
+    features: np.ndarray | None = None
+
+    def of_features(self, n_inputs):
+        """Strength of the weights of each input, (n_inputs,)."""
+        return self.alpha * (np.ones(n_inputs) if self.features is None else self.features)
+
+
+class Penalty:
+    """``sum_i c_i w_i^2 / 2`` with ``c_i = strength_i s_i / W``.
+
+    Parameters
+    ----------
+    topology : Topology
+    standard : ndarray of shape (n_parameters,)
+        s: the squares of the factors by which weights become those in standard
+        coordinates; 0 for biases.
+    weight : float
+        W, the total weight of the samples.
+    strength : Strength
+
+    Attributes
+    ----------
+    feature : ndarray of int, shape (n_parameters,)
+        Which input a weight listens to, `n_inputs` for all other parameters.
+    coefficients : ndarray of shape (n_parameters,)
+        c, the second derivatives.
+    """
+
+    def __init__(self, topology, standard, weight, strength):
+        self.standard, self.weight = standard, weight
+        heard = topology.is_weight & (topology.source < topology.n_inputs)
+        self.feature = np.where(heard, topology.source, topology.n_inputs)
+        self.strength = strength
+
+    @property
+    def strength(self):
+        """The `Strength`; whoever shares this object follows when it is set."""
+        return self._strength
+
+    @strength.setter
+    def strength(self, strength):
+        self._strength = strength
+        self.coefficients = self.relative() * (strength.alpha / self.weight)
+
+    def __bool__(self):
+        return bool(self._strength.alpha > 0)
+
+    def relative(self):
+        """The coefficients that strength ``alpha = 1`` and ``W = 1`` would give."""
+        features = self._strength.features
+        if features is None:
+            return self.standard
+        return self.standard * np.append(features, 1.0)[self.feature]
+
+    def slope(self, parameters):
+        """Its gradient, (n_parameters,); parameters of the output are not penalised."""
+        return self.coefficients * parameters[: len(self.coefficients)]
+
+    def at(self, parameters):
+        """Its value, a float."""
+        return 0.5 * float(self.slope(parameters) @ parameters[: len(self.coefficients)])
