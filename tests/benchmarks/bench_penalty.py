@@ -1,4 +1,4 @@
-"""Held-out scores under the penalty by evidence at several temperatures, and fixed ones.
+"""Held-out scores under the penalty by evidence, with parts of it left out, and fixed ones.
 
 Run as ``python tests/benchmarks/bench_penalty.py``. Three folds; R^2 of regressions, log-loss
 of classifications. Small and noisy tables, where the penalty matters most.
@@ -19,7 +19,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training import session
+from sknatgrad.training import evidence, session
 from sknatgrad.training.evidence import Evidence
 
 DIABETES = load_diabetes(return_X_y=True)
@@ -34,7 +34,16 @@ CLASSES = {
         make_classification(600, 20, n_informative=5, flip_y=0.3, random_state=1),
         (100,),
     ),
+    "noisy classes, 100": (
+        make_classification(6000, 40, n_informative=10, n_classes=4, flip_y=0.1, random_state=1),
+        (100,),
+    ),
     "digits, 30": (load_digits(return_X_y=True), (30,)),
+}
+VARIANTS = {
+    "T = 0.1": {"temperature": 0.1},
+    "T = 1": {"temperature": 1.0},
+    "one strength of all features": {"likeness": 1e12},
 }
 
 
@@ -60,8 +69,11 @@ if __name__ == "__main__":
     print("| penalty | " + " | ".join([*REGRESSIONS, *CLASSES]) + " |")
     print("|---" * (1 + len(REGRESSIONS) + len(CLASSES)) + "|")
     with threadpool_limits(1):
-        for temperature in (0.1, 0.5, 1.0):
-            with mock.patch.object(session, "Evidence", lambda t=temperature: Evidence(t)):
-                print_row(f"T = {temperature:g}", scores())
+        print_row("default", scores())
+        for name, own in VARIANTS.items():
+            with mock.patch.object(session, "Evidence", lambda own=own: Evidence(**own)):
+                print_row(name, scores())
+        with mock.patch.object(evidence, "FIRST", 0):
+            print_row("an estimate every fifth pass", scores())
         for alpha in (0.0, 1.0, 10.0, 100.0):
             print_row(f"alpha = {alpha:g}", scores(alpha=alpha))
