@@ -42,7 +42,7 @@ def test_steps_that_were_not_taken_are_noticed(instructions):
     for few, many in (
         ([3.0], [3.0, 2.0, 1.5]),  # fewer than asked for
         ([3.0, 2.0], [3.0, 2.1, 1.5, 1.2, 1.1, 1.0]),  # from another start
-        ([3.0, 2.0], [3.0, 2.0, 1.5, 1.5, 1.5, 1.5]),  # at a standstill
+        ([3.0, 3.0], [3.0, 3.0, 3.0, 3.0, 3.0, 3.0]),  # at a standstill
         ([3.0, 2.0], [3.0, 2.0, 1.5, 1.2, 1.1, float("nan")]),
     ):
         with pytest.raises(RuntimeError, match="2 and 6 steps were asked for"):

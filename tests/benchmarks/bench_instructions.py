@@ -102,7 +102,9 @@ def take_steps(folder, listed):
 
 
 def check_steps(few, many, n):
-    """See that N and 3N steps were taken, from one start, and that none stood still.
+    """See that N and 3N steps were taken, from one start, and led somewhere.
+
+    Single ones may be rejected, and leave the loss as it was.
 
     Raises
     ------
@@ -110,7 +112,7 @@ def check_steps(few, many, n):
         If not.
     """
     taken = len(few) == n and len(many) == 3 * n and many[:n] == few
-    if not (taken and np.isfinite(many).all() and len(set(many)) == 3 * n):
+    if not (taken and np.isfinite(many).all() and len(set(many)) > 1):
         raise RuntimeError(f"{n} and {3 * n} steps were asked for; losses are {few} and {many}")
 
 
