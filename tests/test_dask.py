@@ -2,13 +2,23 @@
 
 import os
 import signal
+import sys
+from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
 
-from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training.partitions import PartitionedObjective
+from sknatgrad import (
+    RiemannianAutoEncoder,
+    RiemannianMLPClassifier,
+    RiemannianMLPRegressor,
+    get_kernels,
+    kernel_context,
+)
+from sknatgrad.training.partitions import PartitionedObjective, on_workers
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -141,6 +151,209 @@ def test_what_is_refused(scheduler):
         fit("regressor", dX, np.where(y == 3, np.nan, 1.0 * y))
 
 
+# --------------------------------------------------------------------- predictions
+PREDICTIONS = [
+    ("classifier", "predict"),
+    ("classifier", "predict_proba"),
+    ("classifier", "predict_log_proba"),
+    ("classifier", "decision_function"),
+    ("regressor", "predict"),
+    ("autoencoder", "predict"),
+    ("autoencoder", "transform"),
+    ("autoencoder", "score_samples"),
+]
+needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+every_prediction = pytest.mark.parametrize(("kind", "method"), PREDICTIONS)
+
+
+@cache
+def fitted(kind):
+    """An estimator that learned from rows in memory; not to be changed."""
+    return fit(kind, *data(kind)[:2])
+
+
+def by_hand(call, X, chunks):
+    """What NumPy gives for each block of rows; for blocks without rows, nothing."""
+    ends = np.cumsum(chunks)
+    parts = zip(ends - chunks, ends, strict=True)
+    return np.concatenate([call(X[start:end]) for start, end in parts if end > start])
+
+
+@every_prediction
+def test_predictions_are_those_of_each_block(kind, method, scheduler):
+    X, y, weight = data(kind)
+    call = getattr(fitted(kind), method)
+    dX = parted(X, y, weight)[0]
+    lazy, expected = call(dX), by_hand(call, X, dX.chunks[0])
+    assert isinstance(lazy, da.Array)
+    assert (lazy.shape, lazy.dtype) == (expected.shape, expected.dtype)
+    assert lazy.chunks == (dX.chunks[0], *((n,) for n in expected.shape[1:]))
+    assert lazy._meta.shape == (0,) * expected.ndim
+    np.testing.assert_array_equal(lazy.compute(), expected)
+
+
+@every_prediction
+def test_blocks_of_unknown_length_and_without_rows(kind, method, scheduler):
+    X, y, weight = data(kind)
+    call, dX = getattr(fitted(kind), method), parted(X, y, weight)[0]
+    chosen = np.ones(len(X), dtype=bool)
+    chosen[85:] = np.arange(len(X) - 85) % 3 > 0
+    chosen[90:180] = False
+    left = [int(part.sum()) for part in np.split(chosen, np.cumsum(dX.chunks[0])[:-1])]
+    assert 0 in left
+    lazy, expected = call(dX[da.from_array(chosen, 90)]), by_hand(call, X[chosen], left)
+    assert np.isnan(lazy.chunks[0]).all()
+    assert lazy.shape[1:] == expected.shape[1:]
+    found = lazy.compute()
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def unreadable(shape, dtype=float):
+    """Rows in one block that can't be had."""
+
+    def read():
+        raise OSError("read")
+
+    return da.from_delayed(dask.delayed(read)(), shape, dtype)
+
+
+@every_prediction
+def test_nothing_is_read_before_it_is_asked_for(kind, method):
+    estimator = fitted(kind)
+    lazy = getattr(estimator, method)(unreadable((10, estimator.n_features_in_), np.float32))
+    assert lazy.dtype in (np.float32, int, float)
+    with pytest.raises(OSError, match="read"):
+        lazy.compute(scheduler="synchronous")
+
+
+def test_single_precision_and_names_of_classes():
+    X, y, _ = data("classifier")
+    names = np.array([f"digit {k}" for k in y])
+    estimator = fit("classifier", X.astype(np.float32), names)
+    dX = da.from_array(X.astype(np.float32), (100, -1))
+    assert estimator.predict_proba(dX).dtype == np.float32
+    predicted = estimator.predict(dX)
+    assert predicted.dtype == names.dtype
+    np.testing.assert_array_equal(predicted.compute(), estimator.predict(X.astype(np.float32)))
+
+
+def test_codes_are_decoded(scheduler):
+    X, y, weight = data("autoencoder")
+    estimator = fitted("autoencoder")
+    dX = parted(X, y, weight)[0]
+    lazy = estimator.inverse_transform(codes=estimator.transform(dX))
+    assert lazy.shape == X.shape
+    np.testing.assert_allclose(lazy.compute(), estimator.predict(X), rtol=1e-12)
+
+
+def test_labels_of_which_each_row_has_several(scheduler):
+    X, y, weight = data("classifier")
+    labels = np.column_stack([y % 2, y > 4, y % 3 == 0]).astype(int)
+    estimator = fit("classifier", X, labels)
+    lazy = estimator.predict(parted(X, y, weight)[0])
+    assert lazy.shape == labels.shape
+    np.testing.assert_array_equal(lazy.compute(), estimator.predict(X))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_scores_are_those_of_memory(kind, scheduler):
+    X, y, weight = data(kind)
+    estimator, parts = fitted(kind), parted(X, y, weight)
+    for known, lazy in (((X, y), parts[:2]), ((X, y, weight), parts)):
+        score = estimator.score(*lazy)
+        assert isinstance(score, float)
+        assert score == pytest.approx(estimator.score(*known), rel=1e-12)
+    assert estimator.score(parts[0], y) == pytest.approx(estimator.score(X, y), rel=1e-12)
+    chosen = da.from_array(y > 0, 90)
+    score = estimator.score(*(part.rechunk({0: 90})[chosen] for part in parts[:2]))
+    assert score == pytest.approx(estimator.score(X[y > 0], y[y > 0]), rel=1e-12)
+
+
+def test_a_later_fit_changes_no_result():
+    X, y, weight = data("regressor")
+    estimator, dX = fit("regressor", X, y), parted(X, y, weight)[0]
+    lazy, expected = estimator.predict(dX), by_hand(estimator.predict, X, dX.chunks[0])
+    estimator.set_params(hidden_layer_sizes=(3,)).fit(X, -y)
+    estimator._parameters[:] = 0.0
+    np.testing.assert_array_equal(lazy.compute(), expected)
+
+
+def test_what_can_not_be_predicted_is_refused_at_once():
+    estimator = fitted("classifier")
+    with pytest.raises(NotFittedError):
+        RiemannianMLPClassifier().predict(unreadable((10, 64)))
+    with pytest.raises(ValueError, match="64 features"):
+        estimator.predict(unreadable((10, 63)))
+    with pytest.raises(ValueError, match="number of columns is not known"):
+        estimator.predict(unreadable((10, np.nan)))
+    for wrong in (unreadable((64,)), dask.delayed(np.zeros)((3, 64))):
+        with pytest.raises(ValueError, match="2D array or a table"):
+            estimator.predict(wrong)
+        with pytest.raises(ValueError, match="2D array or a table"):
+            RiemannianMLPClassifier().fit(wrong, [0, 1])
+
+
+def test_rows_in_memory_need_no_dask(monkeypatch):
+    X, y, weight = data("classifier")
+    monkeypatch.setitem(sys.modules, "dask", None)
+    assert isinstance(fitted("classifier").predict(X), np.ndarray)
+    assert 0 <= fitted("classifier").score(X, y, weight) <= 1
+
+
+def test_tables(scheduler):
+    """Names are checked; arrays come out, or tables with the same index if these are set."""
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y, _ = data("autoencoder")
+    index = np.arange(1000, 1000 + len(X))
+    table = pd.DataFrame(X.astype(np.float32), columns=list("abcd"), index=index)
+    rows = dd.from_pandas(table, npartitions=3)
+    rows = rows[rows["a"] > 5]
+    kept = table[table["a"] > 5]
+    encoder = fit("autoencoder", rows)
+    assert encoder.feature_names_in_.tolist() == list("abcd")
+    assert encoder.score(rows) == pytest.approx(encoder.score(kept), rel=1e-5)
+    codes = encoder.transform(rows)
+    assert isinstance(codes, da.Array) and codes.dtype == np.float32
+    np.testing.assert_allclose(codes.compute(), encoder.transform(kept), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="feature names"):
+        encoder.transform(rows.rename(columns={"a": "z"}))
+    encoder.set_output(transform="pandas")
+    codes = encoder.transform(rows)
+    assert isinstance(codes, dd.DataFrame)
+    pd.testing.assert_frame_equal(codes.compute(), encoder.transform(kept), rtol=1e-5)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        codes = encoder.transform(da.from_array(X, (40, 2)))
+        assert isinstance(codes, dd.DataFrame)
+        pd.testing.assert_frame_equal(codes.compute(), encoder.transform(X), rtol=1e-12)
+    labelled = dd.from_pandas(table.assign(y=y), npartitions=3)
+    classifier = fit("classifier", labelled[list("abcd")], labelled["y"])
+    expected = classifier.score(table, y)
+    assert classifier.score(labelled[list("abcd")], labelled["y"]) == pytest.approx(expected)
+
+
+@needs_numba
+def test_kernels_are_those_of_the_call(monkeypatch):
+    """Whatever is set where and when the blocks are computed."""
+    X, y, weight = data("regressor")
+    estimator, used = fitted("regressor"), []
+    values = RiemannianMLPRegressor._output_values
+
+    def output_values(self, X):
+        used.append((len(X), get_kernels()))
+        return values(self, X)
+
+    monkeypatch.setattr(RiemannianMLPRegressor, "_output_values", output_values)
+    with kernel_context("numba"):
+        lazy, task = estimator.predict(parted(X, y, weight)[0]), on_workers(get_kernels)()
+    used.clear()
+    with kernel_context("numpy"):
+        lazy.compute(scheduler="threads")
+        assert task.compute(scheduler="threads") == "numba"
+        assert get_kernels() == "numpy"
+    assert sorted(used) == [(n, "numba") for n in sorted(lazy.chunks[0])]
+
+
 # ------------------------------------------------------------------- two processes
 @pytest.fixture(scope="module")
 def client():
@@ -185,3 +398,32 @@ def test_a_killed_worker_does_not_lose_the_fit(client, monkeypatch):
     assert len(calls) > 4
     for a, b in zip(actual.coefs_, expected.coefs_, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+@every_prediction
+def test_two_processes_predict_the_same_bits(kind, method, client):
+    X, y, weight = data(kind)
+    call, dX = getattr(fitted(kind), method), parted(X, y, weight)[0]
+    np.testing.assert_array_equal(call(dX).compute(), by_hand(call, X, dX.chunks[0]))
+
+
+@pytest.mark.slow
+@needs_numba
+def test_kernels_travel_to_the_workers(client):
+    """Links that are sparse: the bits are those of the kernels."""
+    X, y, weight = parted(*data("classifier"))
+    options = {"weight": weight, "connectivity": 0.5}
+    fits, predictions = {}, {}
+    for name in ("numpy", "numba"):
+        with kernel_context(name):
+            assert on_workers(get_kernels)().compute() == name
+            actual = fit("classifier", X, y, **options)
+            found = actual.predict_proba(X).compute()
+            with dask.config.set(scheduler="synchronous"):
+                fits[name] = fit("classifier", X, y, **options)
+                predictions[name] = fits[name].predict_proba(X).compute()
+        assert actual.loss_curve_ == fits[name].loss_curve_
+        np.testing.assert_array_equal(found, predictions[name])
+    assert fits["numpy"].loss_curve_ != fits["numba"].loss_curve_
+    assert set(client.run(get_kernels).values()) == {"numpy"}

@@ -55,6 +55,19 @@ def test_context_ends_however_it_is_left():
     assert get_kernels() == "numpy"
 
 
+@needs_numba
+def test_contexts_of_threads_that_overlap():
+    """They need not be left in the order in which they were entered."""
+    set_kernels("numpy")
+    first, second = kernel_context("numba"), kernel_context("numba")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert get_kernels() == "numba"
+    second.__exit__(None, None, None)
+    assert get_kernels() == "numpy"
+
+
 @pytest.mark.parametrize("use", [set_kernels, lambda name: kernel_context(name).__enter__()])
 def test_unknown_kernels_are_refused(use):
     before = get_kernels()
@@ -64,7 +77,7 @@ def test_unknown_kernels_are_refused(use):
 
 
 def test_environment_variable(monkeypatch):
-    monkeypatch.setattr(switch, "_active", None)
+    monkeypatch.setattr(switch, "_choices", [switch._Choice()])
     monkeypatch.setenv(switch.VARIABLE, "fortran")
     with pytest.raises(ValueError, match=switch.VARIABLE):
         get_kernels()

@@ -10,7 +10,17 @@ VARIABLE = "SKNATGRAD_KERNELS"
 # Exponentials of so many numbers are faster in one compiled loop than in NumPy's many calls.
 COMPILED_SIZE = 512
 
-_active = None
+
+class _Choice:
+    """A name, or None before anybody has chosen."""
+
+    def __init__(self, name=None):
+        self.name = name
+
+
+# That of the process, then those of the contexts that have been entered and not left. Threads
+# may leave in another order than they came.
+_choices = [_Choice()]
 
 
 def set_kernels(name):
@@ -33,29 +43,29 @@ def set_kernels(name):
 
     Notes
     -----
-    The choice is one for the whole process; worker processes of `n_jobs` follow it.
+    The choice is one for the whole process; worker processes of `n_jobs` and workers of Dask
+    follow it.
     """
-    global _active
-    _active = _checked(name, "kernels")
+    _choices[-1].name = _checked(name, "kernels")
 
 
 def get_kernels():
     """The name of the kernels in use."""
-    global _active
-    if _active is None:
-        _active = _checked(os.environ.get(VARIABLE) or "numpy", VARIABLE)
-    return _active
+    choice = _choices[-1]
+    if choice.name is None:
+        choice.name = _checked(os.environ.get(VARIABLE) or "numpy", VARIABLE)
+    return choice.name
 
 
 @contextmanager
 def kernel_context(name):
     """`set_kernels` inside a ``with`` block; what was set before comes back after it."""
-    before = get_kernels()
-    set_kernels(name)
+    choice = _Choice(_checked(name, "kernels"))
+    _choices.append(choice)
     try:
         yield
     finally:
-        set_kernels(before)
+        _choices.remove(choice)
 
 
 def with_kernels(name, function, *arguments):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from ..training.partitions import PartitionedData
+from ..training.partitions import PartitionedData, on_workers
 from ._weights import check_weights
 
 _DTYPES = (np.float64, np.float32)
@@ -15,6 +15,30 @@ _MOST_EXAMPLES = 100_000
 def is_partitioned(X):
     """Whether X is a collection of Dask."""
     return hasattr(X, "__dask_graph__")
+
+
+def as_rows(X):
+    """A Dask table, or a Dask array whose blocks are whole rows.
+
+    Raises
+    ------
+    ValueError
+        If X is another collection, or its number of columns is not known.
+    """
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ValueError(f"Expected a 2D array or a table of Dask, got {X!r}.")
+    if np.isnan(shape[1]):
+        raise ValueError("The number of columns is not known: call X.compute_chunk_sizes() before.")
+    return X.rechunk({1: -1}) if hasattr(X, "rechunk") and X.numblocks[1] > 1 else X
+
+
+def one_row(X):
+    """A row of zeros such as the blocks of X hold, an ndarray or a pandas table."""
+    if hasattr(X, "rechunk"):
+        return np.zeros((1, X.shape[1]), X.dtype)
+    meta = X._meta
+    return type(meta)(np.zeros((1, X.shape[1])), columns=meta.columns).astype(meta.dtypes)
 
 
 class Partitions:
@@ -41,20 +65,20 @@ class Partitions:
     def __init__(self, estimator, X, y, sample_weight, reset, numeric):
         import dask
 
-        X = _as_array(X)
-        if X.ndim != 2 or 0 in X.shape:
+        X = as_rows(X)
+        row, X = one_row(X), _as_array(X)
+        if 0 in X.shape:
             raise ValueError(f"Expected a 2D array with rows and columns, got shape {X.shape}.")
-        X = X.rechunk({1: -1})
-        validate_data(estimator, np.zeros((1, X.shape[1]), X.dtype), dtype=_DTYPES, reset=reset)
+        validate_data(estimator, row, dtype=_DTYPES, reset=reset)
         columns = [_aligned(array, X) for array in (y, sample_weight)]
-        task = dask.delayed(_checked, pure=False)
+        task = on_workers(_checked)
         blocks = X.to_delayed().ravel().tolist()
         parts = zip(blocks, *columns, X.chunks[0], strict=True)
         # A selection of rows may have left partitions without any.
         self._pieces = dask.persist(*(task(*part, numeric) for *part, length in parts if length))
         self.shape = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        self._summary = dask.compute(*(dask.delayed(_summary)(piece) for piece in self._pieces))
+        self._summary = dask.compute(*map(on_workers(_summary), self._pieces))
         weights = [weight for _, _, weight in self._summary]
         self.total_weight = float(sum(weights))
         if not self.total_weight > 0:
@@ -78,7 +102,7 @@ class Partitions:
         """
         import dask
 
-        task = dask.delayed(_encoded, pure=False)
+        task = on_workers(_encoded)
         shared = dask.delayed(encode, traverse=False)
         pieces = dask.persist(*(task(piece, shared) for piece in self._pieces))
         n_samples, n_inputs = self.shape

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._base import BaseRiemannianMLP
+from ._by_blocks import in_memory, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import InspectionMixin
@@ -18,6 +19,7 @@ from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 
+@lazy_on_dask("transform", "inverse_transform", "predict", "score_samples")
 class RiemannianAutoEncoder(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, InspectionMixin, BaseRiemannianMLP
 ):
@@ -336,11 +338,12 @@ class RiemannianAutoEncoder(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples, n_code_units)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
         units = self.topology_.levels[self._code_level()].units
@@ -354,11 +357,12 @@ class RiemannianAutoEncoder(
 
         Parameters
         ----------
-        codes : array-like of shape (n_samples, n_code_units)
+        codes : {array-like, Dask collection} of shape (n_samples, n_code_units)
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         check_is_fitted(self)
         codes = check_array(codes, dtype=(np.float64, np.float32))
@@ -383,11 +387,12 @@ class RiemannianAutoEncoder(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, Dask collection} of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
 
         Raises
         ------
@@ -410,11 +415,12 @@ class RiemannianAutoEncoder(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
         scores = np.empty(X.shape[0])
@@ -430,16 +436,16 @@ class RiemannianAutoEncoder(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
         y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
 
         Returns
         -------
         float
         """
-        scores = self.score_samples(X)
-        return float(np.average(scores, weights=check_weights(sample_weight, scores)))
+        scores, weight = in_memory(self.score_samples(X), sample_weight)
+        return float(np.average(scores, weights=check_weights(weight, scores)))
 
     def loss(self, X, sample_weight=None):
         """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.

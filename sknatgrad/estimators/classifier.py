@@ -4,12 +4,14 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ._base import BaseRiemannianMLP
+from ._by_blocks import in_memory, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
@@ -18,6 +20,7 @@ from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
 
+@lazy_on_dask("predict", "predict_proba", "predict_log_proba", "decision_function")
 class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
     """Multi-layer perceptron classifier trained by invariant gradients.
 
@@ -375,11 +378,12 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_labels)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         v = self._output_values(self._check_X(X))
         return self._labels.decode(self._bound_output.logits(v).T)
@@ -389,17 +393,18 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
         return self._proba(self._output_values(X)).astype(X.dtype, copy=False)
 
     def predict_log_proba(self, X):
-        """Logarithm of `predict_proba`, finite where that rounds to 0 or 1."""
+        """Logarithm of `predict_proba`, finite where that rounds to 0 or 1; of the same kind."""
         X = self._check_X(X)
         v = self._output_values(X)
         logs = self._bound_output.log_mean(v)
@@ -419,11 +424,12 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
 
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+            A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
         logits = self._bound_output.logits(self._output_values(X)).T
@@ -432,6 +438,22 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         if self._labels.single and logits.shape[1] == 1:
             logits = logits[:, 0]
         return logits.astype(X.dtype, copy=False)
+
+    def score(self, X, y, sample_weight=None):
+        """Share of the rows whose class (set of labels) is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
+        y : {array-like, Dask collection}
+        sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        y, predicted, weight = in_memory(y, self.predict(X), sample_weight)
+        return accuracy_score(y, predicted, sample_weight=weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -6,15 +6,24 @@ Dask moves the tasks, and makes lost ones anew on another worker.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from ..compiled import get_kernels, with_kernels
 from ..network.moments import moments_by_parts
 from .evaluation import Differential, Evaluation
 from .objective import Penalised
 from .single_thread import single_thread
 from .state import Data, n_observed
 from .sums import tree_sum
+
+
+def on_workers(function):
+    """A function whose calls are Dask tasks; they run under the kernels chosen here."""
+    import dask
+
+    return dask.delayed(partial(with_kernels, get_kernels(), function), pure=False)
 
 
 class PartitionedArray:
@@ -119,14 +128,12 @@ class PartitionedData(Data):
         """``function(piece, *arguments)`` of every piece, in order."""
         import dask
 
-        task = dask.delayed(function, pure=False)
+        task = on_workers(function)
         shared = [dask.delayed(argument, traverse=False) for argument in arguments]
         return dask.compute(*(task(piece, *shared) for piece in self.pieces))
 
     def in_units_of(self, unit):
-        import dask
-
-        task = dask.delayed(Data.in_units_of, pure=False)
+        task = on_workers(Data.in_units_of)
         pieces = [task(piece, unit) for piece in self.pieces] if unit != 1.0 else self.pieces
         return PartitionedData(
             pieces, *self.X.shape, self._total_weight / unit, self.X.dtype, self._target_shape
@@ -148,13 +155,13 @@ class PartitionedObjective(Penalised):
         super().__init__(model.network, penalty, data.total_weight)
         self.output, self.n_samples = model.output, data.X.shape[0]
         shared = dask.delayed((model, coordinates, dtype, data.total_weight), traverse=False)
-        make = dask.delayed(_Part, pure=False)
+        make = on_workers(_Part)
         self._parts = dask.persist(*(make(piece, shared) for piece in data.pieces))
 
     def _sum(self, task, add, parameters, *arguments):
         import dask
 
-        work, plus = dask.delayed(task, pure=False), dask.delayed(add, pure=False)
+        work, plus = on_workers(task), on_workers(add)
         shared = dask.delayed(parameters, traverse=False)
         terms = [
             work(part, shared, *own) for part, *own in zip(self._parts, *arguments, strict=True)
