@@ -8,8 +8,10 @@ from .step_rules import DEFAULT_RATES, STEP_RULES
 from .trainer import Stopping
 
 # Up to this many rows, a step on all of them costs little more than its overhead.
-LARGEST_FULL_BATCH = 2000
-MINI_BATCH = 500
+LARGEST_FULL_BATCH = 1000
+# Beyond, mini-batches of a tenth of the rows, but not fewer or more than these.
+FEWEST_ROWS, MINI_BATCH = 200, 500
+STEPS_A_PASS = 10
 # Nats by which a step on that many rows may change the outputs.
 RADIUS = 1e-2
 SHORTEST_WINDOW = 1000.0
@@ -63,7 +65,10 @@ class Settings:
     def rows_a_step(self, n_samples):
         """Rows of a mini-batch, or all of them."""
         if self.batch_size == "auto":
-            return n_samples if n_samples <= LARGEST_FULL_BATCH else MINI_BATCH
+            rule = STEP_RULES.get(self.learning_rate)
+            if n_samples <= LARGEST_FULL_BATCH or not (rule is None or rule.stochastic):
+                return n_samples
+            return min(MINI_BATCH, max(FEWEST_ROWS, n_samples // STEPS_A_PASS))
         return min(int(self.batch_size), n_samples)
 
     def step_rule(self, n_samples, streaming=False):
