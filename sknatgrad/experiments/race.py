@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from ..estimators import RiemannianMLPClassifier
 from .unwrapping import even_times, final_estimator
 
-TARGET = 0.01
+TARGET = 0.05
 # Both libraries say this when Ctrl-C ends a fit early; a race must then end as well.
 INTERRUPTED = "Training interrupted by user"
 _PLAIN_GRADIENT = ("euclidean", "backprop")
