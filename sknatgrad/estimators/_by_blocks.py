@@ -39,6 +39,34 @@ def in_memory(*arrays):
     )
 
 
+class BlockwiseScoreMixin:
+    """The method `score`, from predictions that may have been made on Dask's workers.
+
+    Attributes
+    ----------
+    _score_of : callable
+        Of targets, predictions and sample weights: a function of `sklearn.metrics`.
+    """
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy of a classifier (of sets of labels: all right); R^2 of a regressor.
+
+        The mean of the R^2 of several targets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
+        y : {array-like, Dask collection}
+        sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        y, predicted, weight = in_memory(y, self.predict(X), sample_weight)
+        return self._score_of(y, predicted, sample_weight=weight)
+
+
 def _lazy(method):
     @wraps(method)
     def of_rows(estimator, *arguments, **named):

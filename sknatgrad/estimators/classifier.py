@@ -11,7 +11,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ._base import BaseRiemannianMLP
-from ._by_blocks import in_memory, lazy_on_dask
+from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
@@ -21,7 +21,9 @@ from ._weights import check_weights
 
 
 @lazy_on_dask("predict", "predict_proba", "predict_log_proba", "decision_function")
-class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
+class RiemannianMLPClassifier(
+    BlockwiseScoreMixin, ClassifierMixin, SupervisedInspectionMixin, BaseRiemannianMLP
+):
     """Multi-layer perceptron classifier trained by invariant gradients.
 
     ``theta <- theta + rate * A^-1 G`` with G minus the gradient of the mean log-loss
@@ -156,6 +158,7 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
     True
     """
 
+    _score_of = staticmethod(accuracy_score)
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -439,22 +442,6 @@ class RiemannianMLPClassifier(ClassifierMixin, SupervisedInspectionMixin, BaseRi
         if self._labels.single and logits.shape[1] == 1:
             logits = logits[:, 0]
         return logits.astype(X.dtype, copy=False)
-
-    def score(self, X, y, sample_weight=None):
-        """Share of the rows whose class (set of labels) is predicted.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-        y : {array-like, Dask collection}
-        sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        y, predicted, weight = in_memory(y, self.predict(X), sample_weight)
-        return accuracy_score(y, predicted, sample_weight=weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

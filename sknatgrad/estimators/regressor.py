@@ -9,7 +9,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
 
 from ._base import BaseRiemannianMLP
-from ._by_blocks import in_memory, lazy_on_dask
+from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
@@ -22,7 +22,9 @@ _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
 
 
 @lazy_on_dask("predict")
-class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP):
+class RiemannianMLPRegressor(
+    BlockwiseScoreMixin, RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP
+):
     """Multi-layer perceptron regressor trained by invariant gradients.
 
     ``theta <- theta + rate * A^-1 G`` with G minus the gradient of the mean loss and A
@@ -157,6 +159,7 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
 
     loss = LossParameter()
 
+    _score_of = staticmethod(r2_score)
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
         "loss": [StrOptions({"squared_error", "poisson"})],
@@ -344,22 +347,6 @@ class RiemannianMLPRegressor(RegressorMixin, SupervisedInspectionMixin, BaseRiem
         X = self._check_X(X)
         mean = self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
         return mean[:, 0] if self._one_target else mean
-
-    def score(self, X, y, sample_weight=None):
-        """Share of the variance of y that is explained, R^2; the mean of those of several targets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-        y : {array-like, Dask collection}
-        sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        y, predicted, weight = in_memory(y, self.predict(X), sample_weight)
-        return r2_score(y, predicted, sample_weight=weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

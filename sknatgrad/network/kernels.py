@@ -31,9 +31,6 @@ from ..compiled import get_kernels, loops
 DENSE_SHARE = 1 / 16
 DENSE_SIZE = 16_384
 _GATHER_SIZE = 1 << 18
-# Up to that length rows are gathered by `take`, which has less overhead; indexing copies
-# longer ones up to three times as fast.
-_LONG_ROW = 64
 
 
 def select(signals, rows):
@@ -222,13 +219,13 @@ class SparseLinks(Links):
         signals = select(signals, self.rows)
         if sparse.issparse(signals):
             return self._edge_sums_of_sparse(values, signals, out)
+        # Once for all blocks: `take` copies an array whole that is not contiguous.
+        signals = np.ascontiguousarray(signals)
         for targets, links in self._groups:
             step = max(1, _GATHER_SIZE // (links.shape[1] * values.shape[1]))
             for start in range(0, len(targets), step):
                 block = links[start : start + step]
-                rows = self.columns[block]
-                long = signals.shape[1] > _LONG_ROW
-                gathered = signals[rows] if long else signals.take(rows, axis=0)
+                gathered = signals.take(self.columns[block], axis=0)
                 target_values = values[targets[start : start + step], :, None]
                 out[self.params[block]] = (gathered @ target_values)[..., 0]
 

@@ -1,5 +1,7 @@
 """The curvature of the likelihood along the weights, and what it determines."""
 
+from functools import cached_property
+
 import numpy as np
 
 from ..metrics import Backpropagated, Kronecker, Metric, QuasiDiagonal
@@ -18,8 +20,7 @@ class _Residuals:
 
     def statistics(self, point, modulus, rng):
         score = point.output.score(point.distribution, point.target)
-        weight = 1 / score.shape[1] if point.lin.weight is None else point.lin.weight
-        weighted = score * weight
+        weighted = score * point.lin.sample_share
         if len(score) > LARGEST_SPECTRUM:
             products = np.einsum("kn,kn->k", weighted, score)
         else:
@@ -58,18 +59,27 @@ class Curvature:
     def __init__(self, objective, evaluation):
         topology = self._topology = objective.network.topology
         self.squares = evaluation.parameters[: topology.n_parameters] ** 2
+        self._weight, self._relative = objective.penalty.weight, objective.penalty.relative()
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
-        narrow = max(costs) <= LARGEST_SPECTRUM**3
-        form, spectrum = (_Kronecker, _kronecker) if narrow else (_QuasiDiagonal, _quasi_diagonal)
-        metric = Metric(Backpropagated(), form())
+        self._narrow = max(costs) <= LARGEST_SPECTRUM**3
+        metric = Metric(Backpropagated(), _Kronecker() if self._narrow else _QuasiDiagonal())
         _, ((residuals, *moments), _) = objective.differentiate(evaluation, metric)
-        with np.errstate(over="ignore", invalid="ignore"):
-            expected, self._parts = spectrum(topology, objective.penalty, moments)
+        self._moments = moments
         squares = residuals if residuals.ndim == 1 else residuals.diagonal()
+        expected = moments[0] if self._narrow else moments[0][topology.bias]
+        expected = expected[topology.outputs]
         self._dispersion = float(safe_divide(squares.sum(), expected.sum()))
         self._scale_is_free = np.all(objective.output.free_scale)
         self._independent = 1.0 if self._scale_is_free else _independent(residuals)
-        self._observed = objective.penalty.weight * topology.n_outputs * self._independent
+        self._observed = self._weight * topology.n_outputs * self._independent
+
+    @cached_property
+    def _parts(self):
+        """Eigenvalues of each group, and the squares of the eigenvectors or None."""
+        spectrum = _kronecker if self._narrow else _quasi_diagonal
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = spectrum(self._topology, self._relative, self._moments)
+            return [(self._weight * values, squares) for values, squares in parts]
 
     @property
     def finite(self):
@@ -83,11 +93,12 @@ class Curvature:
         eigenvalues.
         """
         degrees = np.zeros(self._topology.n_parameters)
-        for group, (values, vectors) in zip(self._topology.groups, self._parts, strict=True):
+        for group, (values, squares) in zip(self._topology.groups, self._parts, strict=True):
             share = safe_divide(values, values + strength)
-            if vectors is not None:
-                share = np.matmul(vectors**2, share[:, :, None] if len(vectors) > 1 else share.T)
-                share = share[:, :, 0] if len(vectors) > 1 else share[0].T
+            if squares is not None and len(squares) == 1:
+                share = share @ squares[0].T
+            elif squares is not None:
+                share = np.einsum("nij,nj->ni", squares, share)
             group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
         return degrees
 
@@ -120,24 +131,19 @@ def _independent(residuals):
     return safe_divide(len(scale), float((correlations**2).sum())) or 1.0
 
 
-def _kronecker(topology, penalty, moments):
-    """Expected squares of the residuals; eigenvalues and eigenvectors of each group."""
+def _kronecker(topology, relative, moments):
     modulus, *grams = moments
-    parts = []
     for group, gram in zip(topology.groups, grams, strict=True):
-        scale = np.sqrt(group.take(penalty.relative())[: len(gram), 1:])
+        scale = np.sqrt(group.take(relative)[: len(gram), 1:])
         _, covariance = without_bias(gram)
         covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
         values, vectors = np.linalg.eigh(covariance)
-        strength = penalty.weight * modulus[group.units][:, None]
-        parts.append((strength * np.maximum(values, 0.0), vectors))
-    return modulus[topology.outputs], parts
+        yield modulus[group.units][:, None] * np.maximum(values, 0.0), vectors**2
 
 
-def _quasi_diagonal(topology, penalty, moments):
+def _quasi_diagonal(topology, relative, moments):
     border, diagonal = moments
-    corner = border[topology.bias]
-    variance = centred_variance(corner[topology.owner], border, diagonal)
-    values = penalty.weight * safe_divide(variance, penalty.relative())
-    parts = [(group.take(values)[:, 1:], None) for group in topology.groups]
-    return corner[topology.outputs], parts
+    corner = border[topology.bias][topology.owner]
+    values = safe_divide(centred_variance(corner, border, diagonal), relative)
+    for group in topology.groups:
+        yield group.take(values)[:, 1:], None

@@ -67,7 +67,7 @@ class Evidence:
             return steps_a_pass == 1
         return n_passes <= FIRST or n_passes % EVERY == 0
 
-    def adapt(self, objective, evaluation, first=False):
+    def adapt(self, objective, evaluation, n_passes):
         """Change the strength of an objective's penalty.
 
         Parameters
@@ -76,15 +76,12 @@ class Evidence:
             Of all rows, or of a sample of them.
         evaluation : Evaluation
             At the parameters of the moment.
-        first : bool
-            Nothing has been learnt yet: the least strength.
+        n_passes : int
+            So far. Before the first one, nothing has been learnt: the least strength.
         """
         curvature = Curvature(objective, evaluation)
         penalty = objective.penalty
-        if first:
-            strength = Strength(LEAST_STRENGTH * curvature.variance(0.0))
-        else:
-            strength = self._estimate(penalty, curvature)
+        strength = self._estimate(penalty, curvature) if n_passes else Strength(_least(curvature))
         if np.isfinite(strength.alpha):
             penalty.strength = strength
 
@@ -104,11 +101,11 @@ class Evidence:
         if not (size > 0 and np.isfinite(size) and curvature.finite):
             return np.nan
         # Without strength, directions that vary by rounding errors alone would count.
-        alpha = penalty.strength.alpha or LEAST_STRENGTH * curvature.variance(0.0)
+        alpha = penalty.strength.alpha or _least(curvature)
         for _ in range(_ROUNDS):
             free = float(curvature.determined(alpha).sum())
-            least = LEAST_STRENGTH * curvature.variance(free)
-            alpha = max(self.temperature * curvature.noise(free) * free / size, least)
+            alpha = self.temperature * curvature.noise(free) * free / size
+            alpha = max(alpha, _least(curvature, free))
         return alpha
 
     def _of_features(self, penalty, curvature, alpha):
@@ -117,19 +114,25 @@ class Evidence:
         noise = self.temperature * curvature.noise(float(degrees.sum()))
         if not noise > 0:
             return penalty.strength.features
-        squares, parts = curvature.squares, []
-        for values in (
+        squares = curvature.squares
+        by_parameter = (
             degrees,
             penalty.standard > 0,
             penalty.standard * squares,
             penalty.relative() * squares,
-        ):
-            parts.append(np.bincount(penalty.feature, values)[:-1])
-        free, links, size, penalised = parts
+        )
+        free, links, size, penalised = (
+            np.bincount(penalty.feature, values)[:-1] for values in by_parameter
+        )
         likeness = self.likeness * links
         factors = safe_divide(free + likeness, size * (alpha / noise) + likeness)
         factors *= safe_divide(penalised.sum(), factors @ size)
         return np.where(links > 0, factors, 1.0)
+
+
+def _least(curvature, free=0.0):
+    """The least strength, if the data determine `free` degrees of freedom."""
+    return LEAST_STRENGTH * curvature.variance(free)
 
 
 def sample(objective):

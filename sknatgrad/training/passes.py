@@ -61,7 +61,7 @@ class BatchPass:
     def penalise(self, evidence, n_passes):
         """Take the penalty that the data ask for; by how much the loss changes here."""
         before = self._current.loss
-        evidence.adapt(self.objective, self._current, first=n_passes == 0)
+        evidence.adapt(self.objective, self._current, n_passes)
         self._current = self.objective.penalised(self._current)
         self._direction, self.rule.exhausted = None, False
         return self._current.loss - before
@@ -169,7 +169,7 @@ class MiniBatchPass:
         before = objective.penalty_at(parameters)
         if self._sample is None:
             self._sample = sample(objective)
-        evidence.adapt(self._sample, self._sample.evaluate(parameters))
+        evidence.adapt(self._sample, self._sample.evaluate(parameters), n_passes)
         change = objective.penalty_at(parameters) - before
         self.rule.shift(change)
         self.solver.forget()

@@ -1,6 +1,7 @@
 """An L2 penalty on weights in standard coordinates."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -40,17 +41,20 @@ class Penalty:
 
     Attributes
     ----------
-    feature : ndarray of int, shape (n_parameters,)
-        Which input a weight listens to, `n_inputs` for all other parameters.
     coefficients : ndarray of shape (n_parameters,)
         c, the second derivatives.
     """
 
     def __init__(self, topology, standard, weight, strength):
-        self.standard, self.weight = standard, weight
-        heard = topology.is_weight & (topology.source < topology.n_inputs)
-        self.feature = np.where(heard, topology.source, topology.n_inputs)
+        self._topology, self.standard, self.weight = topology, standard, weight
         self.strength = strength
+
+    @cached_property
+    def feature(self):
+        """Which input a weight listens to, `n_inputs` for all other parameters."""
+        topology = self._topology
+        heard = topology.is_weight & (topology.source < topology.n_inputs)
+        return np.where(heard, topology.source, topology.n_inputs)
 
     @property
     def strength(self):
