@@ -90,15 +90,16 @@ class Slow:
         self.variance = np.ones_like(out) if self.square else mean * (1 - mean)
         self.residuals = objective.target.T - mean
         at_hidden = (self.variance @ second[:, 1:] ** 2) * (1 - hidden**2) ** 2
-        self.layers = [(X, at_hidden.mean(axis=0), 0), (hidden, self.variance.mean(axis=0), 25)]
+        self.layers = [(X, at_hidden, 0), (hidden, self.variance, 25)]
 
     def matrices(self, penalty):
         """Curvature and penalty at strength 1 of the weights of each unit."""
         for rows, modulus, start in self.layers:
             size = rows.shape[1]
-            for k, c in enumerate(modulus):
+            common = np.cov(rows.T, bias=True, aweights=modulus.sum(axis=1))
+            for k, c in enumerate(modulus.sum(axis=0)):
                 own = slice(start + k * (1 + size) + 1, start + (k + 1) * (1 + size))
-                yield len(rows) * c * np.cov(rows.T, bias=True), np.diag(penalty[own])
+                yield c * common, np.diag(penalty[own])
 
     def log_evidence(self, alpha, penalty, noise):
         """Of data whose log-likelihood is divided by the noise variance."""
@@ -200,8 +201,8 @@ def test_large_data_are_sampled_evenly():
     assert sample(part) is part
 
 
-@pytest.mark.parametrize("n_units, kronecker", [(5, True), (40, False)])
-def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, kronecker):
+@pytest.mark.parametrize("n_units, blocks", [(5, True), (40, False)])
+def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, blocks):
     """Each has a matrix to diagonalise: many of them are taken quasi-diagonal."""
     monkeypatch.setattr(curvature_module, "LARGEST_SPECTRUM", 60)
     rng = np.random.default_rng(0)
@@ -211,8 +212,8 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, kr
     objective = Objective(Network.build(topology), get_output("square"), X, target, None, penalty)
     evaluation = objective.evaluate(rng.normal(size=topology.n_parameters))
     found = Curvature(objective, evaluation)
-    assert all((vectors is not None) == kronecker for _, vectors in found._parts)
-    degrees, metric = found.determined(0.3), get_metric("kron_bp" if kronecker else "qd_bp")
+    assert all((vectors is not None) == blocks for _, vectors in found._parts)
+    degrees, metric = found.determined(0.3), get_metric("bp" if blocks else "qd_bp")
     _, (statistics, _) = objective.differentiate(evaluation, metric)
     for unit in range(n_units):
         row = topology.row(unit)

@@ -114,8 +114,8 @@ class IncomingActivities:
     def group_gram(self, group, values=None):
         """What `unit_gram` returns for one group, without widening.
 
-        What depends on the inputs alone is computed once for them, if it is not larger
-        than they are.
+        Values may also be those of all units, (n_samples,). What depends on the inputs
+        alone is computed once for them, if it is not larger than they are.
         """
         alone = values is None and group.shared and (group.sources < self.topology.n_inputs).all()
         if alone and group.fan_in < 2 * self.n_samples:
@@ -126,7 +126,7 @@ class IncomingActivities:
 
     def _group_gram(self, group, values):
         m = 1 + group.fan_in
-        if values is not None and self._compiles(group):
+        if values is not None and values.ndim == 2 and self._compiles(group):
             return self._compiled_gram(group, values)
         root = self._root_weight(group, values)
         count = 1 if root.ndim == 1 and group.shared else len(group.units)
@@ -166,4 +166,4 @@ class IncomingActivities:
         """Square roots of value times normalised sample weight."""
         if values is None:
             return np.sqrt(self.sample_share)
-        return np.sqrt(values[group.units] * self.sample_share)
+        return np.sqrt((values[group.units] if values.ndim == 2 else values) * self.sample_share)

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..metrics import Backpropagated, Kronecker, Metric, QuasiDiagonal
+from ..metrics import Backpropagated, Metric, QuasiDiagonal, Reduction
 from ..metrics.linalg import centred_variance, safe_divide, without_bias
 
 # Largest fan-in whose second moments are diagonalised. Units that do not share them must
@@ -28,21 +28,38 @@ class _Residuals:
         return (products, *super().statistics(point, modulus, rng))
 
 
-class _Kronecker(_Residuals, Kronecker):
-    """The Kronecker form."""
+class _Blocks(Reduction):
+    """Blocks of the metric; of units that share their sources only the mean.
+
+    Not a second moment of the sources alone: a saturated unit hears no more of a sample,
+    and samples that saturate units are often those with the largest activities.
+    """
+
+    def statistics(self, point, modulus, rng):
+        values, lin = point.values(modulus, rng), point.lin
+        blocks = [
+            lin.group_gram(group, values[group.units].mean(axis=0) if group.shared else values)
+            for group in lin.topology.groups
+        ]
+        return (point.mean(values), *blocks)
 
 
-class _QuasiDiagonal(_Residuals, QuasiDiagonal):
-    """The quasi-diagonal form."""
+class _UnitBlocks(_Residuals, _Blocks):
+    """With the residuals."""
+
+
+class _UnitDiagonals(_Residuals, QuasiDiagonal):
+    """The quasi-diagonal form, with the residuals."""
 
 
 class Curvature:
     """The backpropagated metric times the number of observations, at some parameters.
 
     In coordinates in which the penalty is a multiple of the identity, where biases
-    are as they fit best. Kronecker form, or quasi-diagonal where that costs more than a
-    full level of fan-in `LARGEST_SPECTRUM`. O(n d^2 + d^3) on n samples a full level of
-    fan-in d, or a unit of other levels.
+    are as they fit best. Units that share their sources have one block, which is right
+    for their sum, in proportion to their own moduli. Quasi-diagonal where the blocks
+    cost more than a full level of fan-in `LARGEST_SPECTRUM`. O(n d^2 + d^3) on n samples
+    a full level of fan-in d, or a unit of other levels.
 
     Parameters
     ----------
@@ -62,7 +79,7 @@ class Curvature:
         self._weight, self._relative = objective.penalty.weight, objective.penalty.relative()
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
-        metric = Metric(Backpropagated(), _Kronecker() if self._narrow else _QuasiDiagonal())
+        metric = Metric(Backpropagated(), _UnitBlocks() if self._narrow else _UnitDiagonals())
         _, ((residuals, *moments), _) = objective.differentiate(evaluation, metric)
         self._moments = moments
         squares = residuals if residuals.ndim == 1 else residuals.diagonal()
@@ -76,7 +93,7 @@ class Curvature:
     @cached_property
     def _parts(self):
         """Eigenvalues of each group, and the squares of the eigenvectors or None."""
-        spectrum = _kronecker if self._narrow else _quasi_diagonal
+        spectrum = _of_blocks if self._narrow else _of_diagonals
         with np.errstate(over="ignore", invalid="ignore"):
             parts = spectrum(self._topology, self._relative, self._moments)
             return [(self._weight * values, squares) for values, squares in parts]
@@ -131,17 +148,20 @@ def _independent(residuals):
     return safe_divide(len(scale), float((correlations**2).sum())) or 1.0
 
 
-def _kronecker(topology, relative, moments):
-    modulus, *grams = moments
-    for group, gram in zip(topology.groups, grams, strict=True):
-        scale = np.sqrt(group.take(relative)[: len(gram), 1:])
-        _, covariance = without_bias(gram)
+def _of_blocks(topology, relative, moments):
+    modulus, *blocks = moments
+    for group, block in zip(topology.groups, blocks, strict=True):
+        scale = np.sqrt(group.take(relative)[: len(block), 1:])
+        _, covariance = without_bias(block)
         covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
         values, vectors = np.linalg.eigh(covariance)
-        yield modulus[group.units][:, None] * np.maximum(values, 0.0), vectors**2
+        share = 1.0
+        if len(block) == 1:
+            share = safe_divide(modulus[group.units], block[:, 0, 0])[:, None]
+        yield share * np.maximum(values, 0.0), vectors**2
 
 
-def _quasi_diagonal(topology, relative, moments):
+def _of_diagonals(topology, relative, moments):
     border, diagonal = moments
     corner = border[topology.bias][topology.owner]
     values = safe_divide(centred_variance(corner, border, diagonal), relative)

@@ -11,7 +11,7 @@ LARGEST_SAMPLE = 2000
 TEMPERATURE = 0.5
 # In units of the noise variance; the strength at the start. Below that, separable classes
 # are fitted with weights that grow until the curvature, hence what it asks for, is gone.
-LEAST_STRENGTH = 0.1
+LEAST_STRENGTH = 0.3
 # Share of the way, in logarithms, from the last strength to the one that is estimated: the
 # fit needs some passes to follow, and estimates made before it has overshoot.
 PACE = 0.5
