@@ -113,34 +113,30 @@ class Slow:
     def noise(self, free):
         """By the residuals, and how many of the outputs are independent."""
         n, n_outputs = self.residuals.shape
-        moments = self.residuals.T @ self.residuals
-        scale = np.sqrt(np.diag(moments))
-        correlations = moments / np.outer(scale, scale)
+        correlations = np.corrcoef(self.objective.target)
         share = 1.0 if self.square else n_outputs / np.sum(correlations**2)
         seen = np.sum(self.residuals**2) / np.sum(self.variance)
-        seen /= 1 - free / (n * n_outputs * share)
-        return seen if self.square else np.sqrt(seen) / share
+        seen = seen if self.square else np.sqrt(seen) / share
+        return seen / (1 - free / (n * n_outputs * share))
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square"])
 def test_strength_maximises_the_evidence(output):
     """The slow reference's gradient of the log evidence in the strength is zero.
 
-    After enough rounds, at temperature 1, for the curvature at hand.
+    At temperature 1, for the curvature at hand.
     """
     objective, theta = an_objective(output)
     penalty, evidence = objective.penalty, Evidence(temperature=1.0)
     curvature = Curvature(objective, objective.evaluate(theta))
-    for _ in range(60):
-        alpha = evidence._most_probable(penalty, curvature)
-        penalty.strength = Strength(alpha)
+    alpha = evidence._most_probable(penalty, curvature)
     slow, h = Slow(objective, theta), 1e-5
     free = sum(
         np.trace(np.linalg.solve(c + alpha * own, c)) for c, own in slow.matrices(penalty.standard)
     )
     noise = slow.noise(free)
     up, down = (slow.log_evidence(alpha * np.exp(d), penalty.standard, noise) for d in (h, -h))
-    assert alpha > LEAST_STRENGTH * noise
+    assert alpha > LEAST_STRENGTH * curvature.variance(free)
     assert (up - down) / (2 * h) == pytest.approx(0, abs=1e-6 * free)
     if output == "square":  # the noise variance maximises it, too
         assert noise == pytest.approx(np.sum(slow.residuals**2) / (60 - free))
@@ -265,8 +261,8 @@ def test_features_without_use_are_forgotten(links):
         hidden_layer_sizes=(30,), connectivity=links, random_state=0, max_iter=60
     )
     assert model.fit(X[:500], y[:500]).feature_alpha_.shape == (20,)
-    needed = model.feature_alpha_[[0, 1, 3]]
-    assert model.feature_alpha_[5:].min() > 1.9 * needed.max()
+    needed, others = model.feature_alpha_[[0, 1, 3]], model.feature_alpha_[5:]
+    assert np.median(others) > needed.max() and others.mean() > 2 * needed.mean()
     fixed = RiemannianMLPRegressor(hidden_layer_sizes=(30,), alpha=3.0, random_state=0)
     np.testing.assert_array_equal(fixed.fit(X[:50], y[:50]).feature_alpha_, 3.0)
 
@@ -347,14 +343,18 @@ def test_where_there_is_none():
 
 
 def test_warm_fits_go_on():
-    """Passes one by one are the passes of one fit, the strength included."""
+    """Passes one by one are the passes of one fit, the strength included.
+
+    With a rule that remembers nothing, whole batches, estimates and what follows them.
+    """
     X, y = noisy_classes(100)
-    settings = {"hidden_layer_sizes": (5,), "random_state": 0, "n_iter_no_change": np.inf}
-    whole = RiemannianMLPClassifier(max_iter=12, **settings).fit(X, y)
-    single = RiemannianMLPClassifier(max_iter=1, warm_start=True, **settings)
-    strengths = [single.fit(X, y).alpha_ for _ in range(12)]
-    assert len(set(strengths)) == 12
-    assert strengths[-1] == pytest.approx(whole.alpha_, rel=0.2)
+    settings = {"learning_rate": "constant", "random_state": 0, "n_iter_no_change": np.inf}
+    whole = RiemannianMLPClassifier((5,), max_iter=30, **settings).fit(X, y)
+    single = RiemannianMLPClassifier((5,), max_iter=1, warm_start=True, **settings)
+    strengths = [single.fit(X, y).alpha_ for _ in range(30)]
+    assert len(set(strengths)) == 21  # later, only the features' own go on changing
+    assert strengths[-1] == pytest.approx(whole.alpha_, rel=1e-9)
+    np.testing.assert_allclose(single.feature_alpha_, whole.feature_alpha_, rtol=1e-7)
 
 
 @pytest.mark.parametrize("metric", ["qd_bp", "kron_fisher", "unitwise_op", "euclidean", "adagrad"])

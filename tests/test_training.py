@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from engine import assert_close, parts_of, problem_of, random_csr
 from sklearn import config_context
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_diabetes, load_digits, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
@@ -26,6 +26,7 @@ from sknatgrad.training import (
     Trainer,
 )
 from sknatgrad.training.coordinates import OutputScale
+from sknatgrad.training.momentum import Momentum
 from sknatgrad.training.objective import Evaluation
 from sknatgrad.training.passes import Path
 from sknatgrad.training.penalty import Penalty, Strength
@@ -108,39 +109,106 @@ def test_a_loss_that_is_not_finite_is_a_rejection(name, bad):
     assert following is None
 
 
-def test_line_search_halves_until_it_gains():
-    """Too long a step is halved; the next search starts at the rate found."""
+def test_line_search_goes_to_the_parabola_and_halves_until_it_gains():
+    """Too long a step is cut to a quarter, then halved; the next search starts near it."""
     rule = STEP_RULES["line_search"](1.0)
     following, calls = search(rule, lambda x: 100 * (x - 0.05) ** 2, slope=10.0)
-    assert calls == [1.0, 0.5, 0.25, 0.125, 0.0625]
+    assert calls == [1.0, 0.25, 0.125, 0.0625]
     assert following.parameters[0] == rule.rate == 0.0625
+    _, calls = search(rule, lambda x: 100 * (x - 0.05) ** 2, slope=10.0)
+    assert calls == [0.125, 0.0625]  # the power of 2 nearest 0.05
 
 
-def test_line_search_doubles_at_most_once():
-    """A parabola that promises more is believed once a step."""
+def test_line_search_grows_where_the_metric_has_no_scale():
+    """A parabola that promises more is believed once a step, and only there."""
     rule = STEP_RULES["line_search"](1.0)
-    following, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
-    assert calls == [1.0, 2.0] and rule.rate == 2.0 == following.parameters[0]
+    _, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
+    assert calls == [1.0] and rule.rate == 1.0
+    rule.natural = False
+    for k in range(3):
+        following, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
+        assert calls == [2.0**k, 2.0 ** (k + 1)]
+        assert rule.rate == calls[1] == following.parameters[0]
 
 
 def test_line_search_keeps_a_good_rate():
-    """No second forward pass where the minimum is met; a worse doubling is not taken."""
+    """No second forward pass where the minimum is met; a worse second trial is not taken."""
     rule = STEP_RULES["line_search"](1.0)
     following, calls = search(rule, lambda x: (x - 1) ** 2 / 2, slope=1.0)
     assert calls == [1.0] and rule.rate == 1.0
 
     def step(x):
-        return 5.0 if x > 1.5 else 1 - 0.9 * x
+        return 5.0 if 0.1 < x < 0.9 else 1 - 0.1 * x
 
     following, calls = search(rule, step, slope=1.0)
-    assert calls == [1.0, 2.0] and following.parameters[0] == rule.rate == 1.0
+    assert calls == [1.0, 0.5] and following.parameters[0] == rule.rate == 1.0
+
+
+def test_line_search_comes_back():
+    """To the initial rate, by factors of 2, after steps that had to be much shorter."""
+    rule, rates = STEP_RULES["line_search"](1.0), []
+    search(rule, lambda x: 100 * (x - 0.05) ** 2, slope=10.0)
+    for _ in range(6):
+        _, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
+        rates.append(calls[0])
+    assert rates == [0.125, 0.25, 0.5, 1.0, 1.0, 1.0]
+
+
+def test_rates_do_not_carry_rounding_errors_on():
+    """Losses that differ in their last digits lead to the same rates."""
+    rates = []
+    for error in (0.0, 1e-9):
+        rule = STEP_RULES["line_search"](1.0)
+        search(rule, lambda x, error=error: (x - 0.4) ** 2 * (1 + error), slope=0.8)
+        rates.append(rule.rate)
+    assert rates == [0.5, 0.5]
 
 
 def test_line_search_gives_up():
     """Where nothing gains the rule is exhausted, and its rate is as it was."""
     rule = STEP_RULES["line_search"](1.0)
     following, calls = search(rule, lambda x: x**2 + abs(x))
-    assert following is None and rule.exhausted and rule.rate == 1.0 and len(calls) == 40
+    assert following is None and rule.exhausted and rule.rate == 1.0 and len(calls) == 39
+
+
+def test_momentum_sums_directions():
+    """d_t = s_t + min(0.8, (t - 1) / (t + 2)) d_(t-1), written out as one sum."""
+    rng, momentum = np.random.default_rng(0), Momentum()
+    steepest = rng.normal(size=(40, 3)) + 5  # none leads uphill
+    for t in range(1, 41):
+        gradient = rng.uniform(1, 2, size=3)
+        taken, slope = momentum.add(gradient, steepest[t - 1], gradient @ steepest[t - 1])
+        shares = [
+            np.prod([min(0.8, (j - 1) / (j + 2)) for j in range(i + 1, t + 1)])
+            for i in range(1, t + 1)
+        ]
+        np.testing.assert_allclose(taken, shares @ steepest[:t], rtol=1e-12)
+        assert slope == pytest.approx(gradient @ taken)
+
+
+def test_momentum_starts_anew_uphill():
+    """Where the sum leads uphill or is not finite, and where it is told to."""
+    momentum, along = Momentum(), np.array([1.0, 0.0])
+    assert not momentum.forget()
+    momentum.add(along, along, 1.0)
+    back = -0.1 * along
+    assert momentum.add(back, back, 0.01) == (back, 0.01)
+    assert not momentum.forget()
+    for huge in (1e308 * along, along):
+        momentum.add(along, huge, 1.0)
+    assert momentum.forget() and not momentum.forget()
+    assert momentum.add(along, back, 0.5)[1] == 0.5
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "kron_bp", "bp"])
+def test_momentum_gets_further_in_as_many_passes(monkeypatch, metric):
+    """On one objective; it is the whole-batch default."""
+    X, y = load_diabetes(return_X_y=True)
+    settings = {"metric": metric, "alpha": 0.0, "random_state": 0, "max_iter": 60, **NO_STOP}
+    with_it = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
+    monkeypatch.setattr(STEP_RULES["line_search"], "searches", False)
+    without = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
+    assert with_it[0] == without[0] and with_it[-1] < 0.75 * without[-1]
 
 
 def test_trust_region_caps_the_predicted_change():

@@ -10,22 +10,33 @@ from ..metrics.linalg import centred_variance, safe_divide, without_bias
 # Largest fan-in whose second moments are diagonalised. Units that do not share them must
 # not cost more all together than that.
 LARGEST_SPECTRUM = 500
+# Share of the observations that is left to tell of the noise, at least.
+_FEWEST_LEFT = 0.1
 
 
-class _Residuals:
-    """Puts ``E[r r^T]``, r the score at the outputs, before a reduction's statistics.
+class _WithResiduals:
+    """Puts what the outputs and labels are before a reduction's statistics.
 
-    Its diagonal only where there are many outputs.
+    The mean squares of the scores at the outputs, and the second moments of the labels.
     """
 
     def statistics(self, point, modulus, rng):
         score = point.output.score(point.distribution, point.target)
-        weighted = score * point.lin.sample_share
-        if len(score) > LARGEST_SPECTRUM:
-            products = np.einsum("kn,kn->k", weighted, score)
-        else:
-            products = weighted @ score.T
-        return (products, *super().statistics(point, modulus, rng))
+        squares = score**2 @ point.lin.sample_share
+        return (squares, _label_moments(point), *super().statistics(point, modulus, rng))
+
+
+def _label_moments(point):
+    """``E[(1, s) (1, s)^T]``, s the scores at equal outputs: affine in the labels.
+
+    Empty where nobody asks for it, or it would be too large.
+    """
+    output = point.output
+    if np.all(output.free_scale) or len(point.v) > LARGEST_SPECTRUM:
+        return np.empty((0, 0))
+    score = output.score(output.prepared(np.ones_like(point.v)), point.target)
+    rows = np.vstack([np.ones(len(point.lin.sample_share)), score])
+    return (rows * point.lin.sample_share) @ rows.T
 
 
 class _Blocks(Reduction):
@@ -44,11 +55,11 @@ class _Blocks(Reduction):
         return (point.mean(values), *blocks)
 
 
-class _UnitBlocks(_Residuals, _Blocks):
+class _UnitBlocks(_WithResiduals, _Blocks):
     """With the residuals."""
 
 
-class _UnitDiagonals(_Residuals, QuasiDiagonal):
+class _UnitDiagonals(_WithResiduals, QuasiDiagonal):
     """The quasi-diagonal form, with the residuals."""
 
 
@@ -80,14 +91,13 @@ class Curvature:
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
         metric = Metric(Backpropagated(), _UnitBlocks() if self._narrow else _UnitDiagonals())
-        _, ((residuals, *moments), _) = objective.differentiate(evaluation, metric)
+        _, ((squares, labels, *moments), _) = objective.differentiate(evaluation, metric)
         self._moments = moments
-        squares = residuals if residuals.ndim == 1 else residuals.diagonal()
         expected = moments[0] if self._narrow else moments[0][topology.bias]
         expected = expected[topology.outputs]
         self._dispersion = float(safe_divide(squares.sum(), expected.sum()))
         self._scale_is_free = np.all(objective.output.free_scale)
-        self._independent = 1.0 if self._scale_is_free else _independent(residuals)
+        self._independent = _independent(labels)
         self._observed = self._weight * topology.n_outputs * self._independent
 
     @cached_property
@@ -102,6 +112,11 @@ class Curvature:
     def finite(self):
         """Whether nothing has overflowed."""
         return all(np.isfinite(values).all() for values, _ in self._parts)
+
+    def free(self, strength):
+        """How many degrees of freedom the data determine, the sum of `determined`."""
+        parts = (safe_divide(values, values + strength) for values, _ in self._parts)
+        return float(sum(part.sum() for part in parts))
 
     def determined(self, strength):
         """The degree to which the data determine each weight, (n_parameters,), 0 to 1.
@@ -124,27 +139,27 @@ class Curvature:
 
         The unit of the loss: 1 where the output knows how noisy it is.
         """
-        return self._of_residuals(free) if self._scale_is_free else 1.0
+        return self.noise(free) if self._scale_is_free else 1.0
 
     def noise(self, free):
         """What the residuals say of it.
 
-        Where the output claims to know: half of that, and what labels of a row that go
-        together count for less.
+        Where the output claims to know: half of their dispersion, in logarithms, and
+        what labels of a row that go together count for less.
         """
-        seen = self._of_residuals(free)
-        return seen if self._scale_is_free else seen**0.5 / self._independent
+        seen = self._dispersion
+        if not self._scale_is_free:
+            seen = seen**0.5 / self._independent
+        return seen / max(1 - free / self._observed, _FEWEST_LEFT)
 
-    def _of_residuals(self, free):
-        return self._dispersion / max(1 - free / self._observed, 0.1)
 
-
-def _independent(residuals):
-    """Share of the outputs that are independent, from their correlations R: K / |R|^2."""
-    if residuals.ndim == 1:
+def _independent(labels):
+    """Share of the labels that are independent, from their correlations R: K / |R|^2."""
+    if not labels.size:
         return 1.0
-    scale = np.sqrt(residuals.diagonal())
-    correlations = safe_divide(residuals, scale[:, None] * scale)
+    _, covariance = without_bias(labels)
+    scale = np.sqrt(covariance.diagonal())
+    correlations = safe_divide(covariance, scale[:, None] * scale)
     return safe_divide(len(scale), float((correlations**2).sum())) or 1.0
 
 

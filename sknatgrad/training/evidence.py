@@ -1,6 +1,7 @@
 """How strong a penalty the data ask for."""
 
 import numpy as np
+from scipy.optimize import brentq
 
 from ..metrics.linalg import safe_divide
 from .curvature import Curvature
@@ -9,17 +10,16 @@ from .penalty import Strength
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
 TEMPERATURE = 0.5
-# In units of the noise variance; the strength at the start. Below that, separable classes
-# are fitted with weights that grow until the curvature, hence what it asks for, is gone.
-LEAST_STRENGTH = 0.3
-# Share of the way, in logarithms, from the last strength to the one that is estimated: the
-# fit needs some passes to follow, and estimates made before it has overshoot.
-PACE = 0.5
-# Passes after each of which there is an estimate; later, passes from one to the next.
+# In units of the noise variance: the strength at the start, and the least. Below that,
+# separable classes are fitted with weights that grow until the curvature, hence what it
+# asks for, is gone.
+START, LEAST_STRENGTH = 1.0, 0.3
+# Passes after each of which there is an estimate; later, passes from one time to the next
+# when the factors of the features follow, and the noise of a square loss.
 FIRST, EVERY = 20, 5
 # The prior knowledge that features are alike, in links of each.
 LIKENESS = 0.5
-_ROUNDS = 3
+_EXACT = 1e-10
 
 
 class Evidence:
@@ -36,7 +36,7 @@ class Evidence:
     The noise variance is the dispersion of the residuals, in units of the variance that
     the outputs themselves speak of, corrected for the g degrees of freedom. A square
     loss leaves it free. Others say that it is 1; but labels are often cleaner than
-    that, so s^2 is the square root of what is seen: half of the way, in logarithms.
+    that, so the dispersion's square root is taken: half of the way, in logarithms.
     Labels of a row that go together are fewer observations than they seem.
 
     One number a for all layers: with one a layer, rescaling layers against each other
@@ -77,36 +77,49 @@ class Evidence:
         evaluation : Evaluation
             At the parameters of the moment.
         n_passes : int
-            So far. Before the first one, nothing has been learnt: the least strength.
+            So far. Before the first one, nothing has been learnt.
         """
         curvature = Curvature(objective, evaluation)
-        penalty = objective.penalty
-        strength = self._estimate(penalty, curvature) if n_passes else Strength(_least(curvature))
-        if np.isfinite(strength.alpha):
-            penalty.strength = strength
+        penalty, alpha = objective.penalty, START * curvature.variance(0.0)
+        if n_passes:
+            settled = n_passes > FIRST and penalty
+            alpha = (self._held if settled else self._most_probable)(penalty, curvature)
+        if np.isfinite(alpha) and alpha > 0:
+            features = self._of_features(penalty, curvature, alpha) if n_passes else None
+            free = curvature.free(alpha)
+            penalty.strength = Strength(alpha, features, curvature.variance(free))
 
-    def _estimate(self, penalty, curvature):
-        """The strength to go on with."""
+    @staticmethod
+    def _held(penalty, curvature):
+        """The strength as it is, in units of the noise variance.
+
+        Estimates go on as long as the fit is one of what all data say. Later ones, of a
+        fit that has begun to learn noise by heart, would ask for less and less.
+        """
         last = penalty.strength
-        alpha = self._most_probable(penalty, curvature)
-        if not alpha > 0:
-            return last
-        if last.alpha > 0:
-            alpha = last.alpha ** (1 - PACE) * alpha**PACE
-        return Strength(alpha, self._of_features(penalty, curvature, alpha))
+        variance = curvature.variance(curvature.free(last.alpha))
+        return last.alpha * (variance / last.variance if last.variance else 1.0)
 
     def _most_probable(self, penalty, curvature):
-        """The strength of all weights at which the equation holds, nearly; NaN without."""
+        """The strength of all weights at which the equation holds; NaN without.
+
+        What is asked for falls as the strength grows, so there is one.
+        """
         size = float(penalty.relative() @ curvature.squares)
-        if not (size > 0 and np.isfinite(size) and curvature.finite):
+        least = LEAST_STRENGTH * curvature.variance(0.0)
+        if not (size > 0 and np.isfinite(size) and curvature.finite and least > 0):
             return np.nan
-        # Without strength, directions that vary by rounding errors alone would count.
-        alpha = penalty.strength.alpha or _least(curvature)
-        for _ in range(_ROUNDS):
-            free = float(curvature.determined(alpha).sum())
-            alpha = self.temperature * curvature.noise(free) * free / size
-            alpha = max(alpha, _least(curvature, free))
-        return alpha
+
+        def asked(alpha):
+            free = curvature.free(alpha)
+            wanted = self.temperature * curvature.noise(free) * free / size
+            return max(wanted, LEAST_STRENGTH * curvature.variance(free))
+
+        most = asked(least)
+        if not least < most < np.inf:
+            return most
+        ends = np.log(least), np.log(most) + _EXACT
+        return np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT))
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
@@ -128,11 +141,6 @@ class Evidence:
         factors = safe_divide(free + likeness, size * (alpha / noise) + likeness)
         factors *= safe_divide(penalised.sum(), factors @ size)
         return np.where(links > 0, factors, 1.0)
-
-
-def _least(curvature, free=0.0):
-    """The least strength, if the data determine `free` degrees of freedom."""
-    return LEAST_STRENGTH * curvature.variance(free)
 
 
 def sample(objective):

@@ -7,6 +7,7 @@ from sklearn.utils import gen_batches
 
 from .descent import steepest
 from .evidence import sample
+from .momentum import Momentum
 from .solvers import Refactored
 from .vectors import ahead, between
 
@@ -41,7 +42,7 @@ class BatchPass:
         self.objective, self.descent, self.rule = objective, descent, rule
         self.running, self.rng = running, rng
         self._current = objective.evaluate(parameters)
-        self._direction = None
+        self._direction, self._momentum = None, Momentum()
         if not np.isfinite(self._current.loss):
             raise ValueError(
                 "The loss of the initial network is not finite: the data overflow. Scale the "
@@ -69,15 +70,22 @@ class BatchPass:
     def run(self, history):
         """One step; returns the penalised and the data loss after it."""
         if self._direction is None:
-            gradient, statistics = self.objective.differentiate(
-                self._current, self.descent.metric, self.rng
-            )
-            statistics = self.running.update(statistics, self.objective.total_weight)
-            solve = self.descent.factorize(self.objective, statistics)
-            self._direction = steepest(solve, gradient)
+            self._aim()
         if not self.rule.exhausted:
             self._search(history)
         return self._current.loss, self._current.data_loss
+
+    def _aim(self):
+        gradient, statistics = self.objective.differentiate(
+            self._current, self.descent.metric, self.rng
+        )
+        statistics = self.running.update(statistics, self.objective.total_weight)
+        solve = self.descent.factorize(self.objective, statistics)
+        self._direction = steepest(solve, gradient)
+        topology = self.objective.network.topology
+        # Without hidden units a metric lacks next to nothing, and steps are Newton's.
+        if self.rule.searches and topology.n_units > topology.n_outputs:
+            self._direction = self._momentum.add(gradient, *self._direction)
 
     def _search(self, history):
         following = self.rule.search(self.objective, self._current, *self._direction)
@@ -85,7 +93,7 @@ class BatchPass:
             self._current, self._direction = following, None
             return
         history.n_rejected += 1
-        if self.descent.metric.modulus.random:
+        if self._momentum.forget() or self.descent.metric.modulus.random:
             self.rule.exhausted, self._direction = False, None
 
 

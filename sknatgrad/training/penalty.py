@@ -16,10 +16,13 @@ class Strength:
         Strength of all weights.
     features : ndarray of shape (n_inputs,), optional
         What the weights of each input have theirs multiplied by; 1 without.
+    variance : float, optional
+        Of the noise for which it was chosen.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
+    variance: float | None = None
 
     def of_features(self, n_inputs):
         """Strength of the weights of each input, (n_inputs,)."""

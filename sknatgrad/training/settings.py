@@ -7,10 +7,10 @@ from ..metrics import Metric
 from .step_rules import DEFAULT_RATES, STEP_RULES
 from .trainer import Stopping
 
-# Up to this many rows, a step on all of them costs little more than its overhead.
-LARGEST_FULL_BATCH = 1000
-# Beyond, mini-batches of a tenth of the rows, but not fewer or more than these.
-FEWEST_ROWS, MINI_BATCH = 200, 500
+# Up to this many rows, momentum on all of them gets further in the same time.
+LARGEST_FULL_BATCH = 2000
+# Beyond, mini-batches of a tenth of the rows, but not more than these.
+MINI_BATCH = 500
 STEPS_A_PASS = 10
 # Nats by which a step on that many rows may change the outputs.
 RADIUS = 1e-2
@@ -68,7 +68,7 @@ class Settings:
             rule = STEP_RULES.get(self.learning_rate)
             if n_samples <= LARGEST_FULL_BATCH or not (rule is None or rule.stochastic):
                 return n_samples
-            return min(MINI_BATCH, max(FEWEST_ROWS, n_samples // STEPS_A_PASS))
+            return min(MINI_BATCH, n_samples // STEPS_A_PASS)
         return min(int(self.batch_size), n_samples)
 
     def step_rule(self, n_samples, streaming=False):
@@ -93,6 +93,7 @@ class Settings:
             )
         rate = self.learning_rate_init
         rule = STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
+        rule.natural = self.metric.reduction.natural
         if not whole_batch:
             # Noise moves the outputs in proportion to the number of steps a pass.
             rule.radius = RADIUS * math.sqrt(batch_size / MINI_BATCH)

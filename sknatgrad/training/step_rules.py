@@ -28,6 +28,10 @@ class StepRule:
         The rate of the last accepted step, or of the next trial.
     stochastic : bool
         Whether the rule can work without comparing losses.
+    searches : bool
+        Whether it looks for the lowest loss along a direction, so that `Momentum` pays.
+    natural : bool
+        Whether the metric sets the scale: a step of rate 1 is about one to the minimum.
     slack : float
         By how much a mini-batch step may make the loss of its own batch worse.
     exhausted : bool
@@ -35,6 +39,8 @@ class StepRule:
     """
 
     stochastic = False
+    searches = False
+    natural = True
     slack = np.inf
     exhausted = False
 
@@ -72,43 +78,70 @@ class Adaptive(StepRule):
 
 
 class LineSearch(StepRule):
-    """Double or halve the last rate until the loss is as low as it gets.
+    """Two trials: at a first rate, and where a parabola has its minimum.
 
-    A trial of the last rate that is good enough (it gains a share of what the
-    slope promises) is doubled, once, if a parabola through what is known says that
-    more can be gained; one that is not is halved until it is. So rates grow by no
-    more than 2 a step: the loss of separable data falls along any long step, but a
-    network thrown so far has no slope to come back on. Two forward passes a step as
-    a rule.
+    The parabola is that of the slope and the first trial. Its minimum counts between a
+    quarter of the first rate and that rate, or twice that where the metric sets no
+    scale. The better trial is taken, its rate halved until it gains a share of what the
+    slope promises. The first rate is the initial one as long as steps are not much
+    shorter; without a scale it is the last one. So rates do not grow fast: the loss of
+    separable data falls along any long step, but a network thrown so far has no slope
+    to come back on.
+
+    Rates are rounded to powers of 2. What is computed from small differences of
+    losses is full of rounding errors, and steps would carry them on.
     """
 
-    _SUFFICIENT, _SMALLEST = 0.01, 1e-12
+    searches = True
+    _SUFFICIENT, _SMALLEST, _LEAST = 0.01, 1e-12, 0.25
+
+    def __init__(self, rate):
+        super().__init__(rate)
+        self._initial = self._first = rate
 
     def search(self, objective, start, direction, slope):
-        rate = self.rate
-        trial = self._trial(objective, start, direction, rate)
+        rate = first = self._first
+        trial = self._trial(objective, start, direction, first)
+        best = self._best_rate(start, trial, first, slope)
+        if best != first:
+            other = self._trial(objective, start, direction, best)
+            if np.isfinite(other.loss) and not other.loss >= trial.loss:
+                rate, trial = best, other
         while not self._gains(start, trial, rate * slope):
             rate /= 2
             if rate < self._SMALLEST:
                 self.exhausted = True
                 return None
             trial = self._trial(objective, start, direction, rate)
-        halved = rate < self.rate
-        if not halved and self._best_rate(start, trial, rate, slope) > 1.5 * rate:
-            longer = self._trial(objective, start, direction, 2 * rate)
-            if np.isfinite(longer.loss) and longer.loss < trial.loss:
-                rate, trial = 2 * rate, longer
-        self.rate = rate
+        self._adapt(rate)
         return trial
+
+    def _adapt(self, taken):
+        """Choose the next search's first rate, after a step of that rate."""
+        self.rate = taken
+        if not self.natural:
+            self._first = taken
+        elif taken <= self._LEAST * self._first:
+            self._first = 2 * taken
+        elif taken >= self._first:
+            self._first = min(self._initial, 2 * self._first)
 
     def _gains(self, start, trial, promised):
         return np.isfinite(trial.loss) and trial.loss <= start.loss - self._SUFFICIENT * promised
 
-    @staticmethod
-    def _best_rate(start, trial, rate, slope):
-        """Minimum of the parabola through start, slope and trial."""
-        bend = 2 * (rate * slope - (start.loss - trial.loss)) / rate**2
-        return slope / bend if bend > 0 else np.inf
+    def _best_rate(self, start, trial, rate, slope):
+        """Minimum of the parabola through start, slope and trial, within bounds."""
+        most = 1.0 if self.natural else 2.0
+        if not np.isfinite(trial.loss):
+            return self._LEAST * rate
+        bend = 2 * (rate * slope - (start.loss - trial.loss)) / rate
+        change = slope / bend if bend > 0 else most
+        return rate * _rounded(min(max(change, self._LEAST), most))
+
+
+def _rounded(factor):
+    """The nearest power of 2."""
+    return 2.0 ** round(math.log2(factor))
 
 
 class TrustRegion(StepRule):

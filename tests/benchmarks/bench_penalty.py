@@ -73,7 +73,7 @@ if __name__ == "__main__":
         for name, own in VARIANTS.items():
             with mock.patch.object(session, "Evidence", lambda own=own: Evidence(**own)):
                 print_row(name, scores())
-        with mock.patch.object(evidence, "FIRST", 0):
-            print_row("an estimate every fifth pass", scores())
+        with mock.patch.object(evidence, "FIRST", 1_000_000):
+            print_row("an estimate after every pass", scores())
         for alpha in (0.0, 1.0, 10.0, 100.0):
             print_row(f"alpha = {alpha:g}", scores(alpha=alpha))

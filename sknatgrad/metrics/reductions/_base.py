@@ -22,6 +22,8 @@ class Reduction:
         Whether the matrix is always the same, so that there are no statistics.
     recursive : bool
         Whether the inverse can follow single samples (`recursive_inverse`).
+    natural : bool
+        Whether the metric sets the length of steps: it approximates second derivatives.
     invariant : bool
         Whether steps are the same after any affine change of inputs and activities.
     """
@@ -31,6 +33,7 @@ class Reduction:
     factored = False
     constant = False
     recursive = False
+    natural = True
     invariant = True
 
     def statistics(self, point, modulus, rng):

@@ -52,6 +52,7 @@ class RootDiagonal(Diagonal):
     """
 
     prefix = "root_diag"
+    natural = False
 
     def with_kronecker(self, share, widening=0.0):
         return self
@@ -65,6 +66,7 @@ class Euclidean(Reduction):
 
     prefix = "euclidean"
     constant = True
+    natural = False
     invariant = False
 
     def statistics(self, point, modulus, rng):
