@@ -208,7 +208,7 @@ def test_momentum_gets_further_in_as_many_passes(monkeypatch, metric):
     with_it = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
     monkeypatch.setattr(STEP_RULES["line_search"], "searches", False)
     without = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
-    assert with_it[0] == without[0] and with_it[-1] < 0.75 * without[-1]
+    assert with_it[0] == without[0] and with_it[-1] < 0.85 * without[-1]
 
 
 def test_trust_region_caps_the_predicted_change():
