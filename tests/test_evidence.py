@@ -262,6 +262,9 @@ def test_features_without_use_are_forgotten(links):
     )
     assert model.fit(X[:500], y[:500]).feature_alpha_.shape == (20,)
     needed, others = model.feature_alpha_[[0, 1, 3]], model.feature_alpha_[5:]
+    if links is None:
+        assert others.min() > 1.9 * needed.max()
+    # Where few units hear a feature, less is known of it.
     assert np.median(others) > needed.max() and others.mean() > 2 * needed.mean()
     fixed = RiemannianMLPRegressor(hidden_layer_sizes=(30,), alpha=3.0, random_state=0)
     np.testing.assert_array_equal(fixed.fit(X[:50], y[:50]).feature_alpha_, 3.0)

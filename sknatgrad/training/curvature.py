@@ -14,16 +14,20 @@ LARGEST_SPECTRUM = 500
 _FEWEST_LEFT = 0.1
 
 
-class _WithResiduals:
-    """Puts what the outputs and labels are before a reduction's statistics.
+class _Observed(Reduction):
+    """Another reduction's statistics, behind what the outputs and the labels are.
 
-    The mean squares of the scores at the outputs, and the second moments of the labels.
+    That is the mean squares of the scores at the outputs, and the second moments of the
+    labels.
     """
+
+    def __init__(self, base):
+        self.base = base
 
     def statistics(self, point, modulus, rng):
         score = point.output.score(point.distribution, point.target)
         squares = score**2 @ point.lin.sample_share
-        return (squares, _label_moments(point), *super().statistics(point, modulus, rng))
+        return (squares, _label_moments(point), *self.base.statistics(point, modulus, rng))
 
 
 def _label_moments(point):
@@ -55,14 +59,6 @@ class _Blocks(Reduction):
         return (point.mean(values), *blocks)
 
 
-class _UnitBlocks(_WithResiduals, _Blocks):
-    """With the residuals."""
-
-
-class _UnitDiagonals(_WithResiduals, QuasiDiagonal):
-    """The quasi-diagonal form, with the residuals."""
-
-
 class Curvature:
     """The backpropagated metric times the number of observations, at some parameters.
 
@@ -90,7 +86,8 @@ class Curvature:
         self._weight, self._relative = objective.penalty.weight, objective.penalty.relative()
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
-        metric = Metric(Backpropagated(), _UnitBlocks() if self._narrow else _UnitDiagonals())
+        reduction = _Observed(_Blocks() if self._narrow else QuasiDiagonal())
+        metric = Metric(Backpropagated(), reduction)
         _, ((squares, labels, *moments), _) = objective.differentiate(evaluation, metric)
         self._moments = moments
         expected = moments[0] if self._narrow else moments[0][topology.bias]
@@ -115,8 +112,7 @@ class Curvature:
 
     def free(self, strength):
         """How many degrees of freedom the data determine, the sum of `determined`."""
-        parts = (safe_divide(values, values + strength) for values, _ in self._parts)
-        return float(sum(part.sum() for part in parts))
+        return float(sum(share.sum() for _, share, _ in self._shares(strength)))
 
     def determined(self, strength):
         """The degree to which the data determine each weight, (n_parameters,), 0 to 1.
@@ -125,14 +121,18 @@ class Curvature:
         eigenvalues.
         """
         degrees = np.zeros(self._topology.n_parameters)
-        for group, (values, squares) in zip(self._topology.groups, self._parts, strict=True):
-            share = safe_divide(values, values + strength)
+        for group, share, squares in self._shares(strength):
             if squares is not None and len(squares) == 1:
                 share = share @ squares[0].T
             elif squares is not None:
                 share = np.einsum("nij,nj->ni", squares, share)
             group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
         return degrees
+
+    def _shares(self, strength):
+        """``l / (l + strength)`` of each group, with what `_parts` has of its eigenvectors."""
+        for group, (values, squares) in zip(self._topology.groups, self._parts, strict=True):
+            yield group, safe_divide(values, values + strength), squares
 
     def variance(self, free):
         """Of the noise, if the data determine `free` degrees of freedom.

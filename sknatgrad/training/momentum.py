@@ -17,10 +17,9 @@ class Momentum:
     where the metric knows too little of a change that many units share; in the sum of
     directions this cancels.
 
-    Directions are vectors of one parameter space, and numbers do not depend on the
-    data: nothing of the invariance is lost. The shares of conjugate gradients, which
-    do depend on them, get as far but multiply rounding errors at each step. One vector
-    of memory.
+    Directions are vectors of one parameter space, and the shares do not depend on the
+    data: nothing of the invariance is lost, and unlike those of conjugate gradients they
+    carry no rounding errors. One vector of memory.
     """
 
     def __init__(self):
