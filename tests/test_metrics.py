@@ -501,12 +501,13 @@ def test_large_networks_with_absolute_damping(name, size):
 def test_safeguarded_modulus(name, graph):
     """c + q (d loss / d v)^2, with c of softened slopes; its full form is that of more seeds.
 
-    Where the loss is more than one nat an output, the share q is divided by it.
+    Where the loss is more than one nat an output, the share q is divided by it. Hidden units
+    have a share of their level's mean added.
     """
     problem = problem_of("softmax", graphs()[graph])
     problem.theta[:] *= 5
     point, base = problem.point(), get_metric(name, N_DRAWS).modulus
-    modulus = Safeguarded(base, 0.3, 0.1)
+    modulus = Safeguarded(base, 0.3, 0.1, 0.05)
     expected = base.values(point.softened(0.1), np.random.RandomState(0))
     loss = problem.output.loss(point.v, problem.target) / problem.topology.n_outputs
     assert loss.min() < 1 < loss.max()
@@ -514,7 +515,12 @@ def test_safeguarded_modulus(name, graph):
     rescue = 0.0
     if base.vanishes_with_residual:
         rescue = 1e-3 * Backpropagated().values(point.softened(0.1), None)
-    assert_close(modulus.values(point, np.random.RandomState(0)), expected + rescue, 1e-13)
+    whole = expected + rescue
+    for level in problem.topology.levels:
+        if level.units.start not in problem.topology.outputs:
+            whole[level.units] += 0.05 * whole[level.units].mean(axis=0)
+    assert_close(modulus.values(point, np.random.RandomState(0)), whole, 1e-13)
+    assert_close(modulus.completed(expected.copy(), point), whole, 1e-13)
     assert (modulus.linear, modulus.needs_target) == (base.linear, True)
     n_outputs = problem.topology.n_outputs
     assert modulus.n_seeds(n_outputs) == base.n_seeds(n_outputs) + 1

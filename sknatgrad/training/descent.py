@@ -145,6 +145,7 @@ class RunningMetric:
 # each is for, and tests/benchmarks what they change.
 OUTER_PRODUCT_SHARE = 0.1
 SLOPE_SOFTENING = 0.1
+INFLUENCE_SHARE = 0.01
 KRONECKER_SHARE = 0.5
 SPAN_WIDENING = 0.1
 
@@ -161,12 +162,12 @@ def training_metric(metric, guarded):
 def safeguarded(metric):
     """The metric with the safeguards of training under relative damping.
 
-    Its modulus is softened and has a share of the outer product (`Safeguarded`), and
-    a share of its Kronecker form is added (`PlusKronecker`). All of this is intrinsic:
-    nothing of the invariance is lost. Without it the length of steps collapses as soon
-    as one unit is saturated.
+    Its modulus is softened and has shares of the outer product and of the mean of a
+    level (`Safeguarded`), and a share of its Kronecker form is added (`PlusKronecker`).
+    All of this is intrinsic: nothing of the invariance is lost. Without it the length of
+    steps collapses as soon as one unit is saturated.
     """
     return Metric(
-        Safeguarded(metric.modulus, OUTER_PRODUCT_SHARE, SLOPE_SOFTENING),
+        Safeguarded(metric.modulus, OUTER_PRODUCT_SHARE, SLOPE_SOFTENING, INFLUENCE_SHARE),
         metric.reduction.with_kronecker(KRONECKER_SHARE, SPAN_WIDENING),
     )

@@ -46,9 +46,9 @@ class Modulus:
         for seed in self.seeds(point, rng):
             yield point.lin.pull(seed)
 
-    def rescue(self, point, rng):
-        """What `values` has beyond the squares of the pulled seeds."""
-        return 0.0
+    def completed(self, squares, point):
+        """`values`, from the sums of the squares of the pulled seeds; may overwrite them."""
+        return squares
 
     def values(self, point, rng):
         """The numbers c, (n_units, n_samples).

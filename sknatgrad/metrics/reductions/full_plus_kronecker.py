@@ -32,7 +32,7 @@ class FullPlusKronecker(Reduction):
         # Sampled seeds must be the same for both parts.
         drawn = list(modulus.pulled(point, rng))
         values = sum(sum_of_squares(pulled) for pulled in drawn)
-        values = values + modulus.rescue(point, rng)
+        values = modulus.completed(values, point)
         size = point.lin.topology.n_parameters
         rows = [point.lin.jacobian(pulled) for pulled in drawn]
         if sum(map(len, rows)) < size:
