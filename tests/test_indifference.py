@@ -7,7 +7,19 @@ from sklearn.neural_network import MLPClassifier
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 
+
+def many_rows(kind):
+    """Rows for mini-batches: long tails, features that go together, and noise."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2500, 8)) @ rng.normal(size=(8, 8))
+    X[:, :3] = np.exp(X[:, :3] / 2)
+    y = np.sin(X[:, 3]) + X[:, 4] / 3 + np.log1p(X[:, 0]) + 0.3 * rng.normal(size=2500)
+    return X, y if kind == "numbers" else np.digitize(y, [0.5, 2.0])
+
+
 DATA = {
+    "many numbers": lambda return_X_y: many_rows("numbers"),
+    "many classes": lambda return_X_y: many_rows("classes"),
     "iris": load_iris,
     "wine": load_wine,
     "breast_cancer": load_breast_cancer,
@@ -34,7 +46,7 @@ def trained(name, change=None, **parameters):
     """Probabilities, or predictions in units of the target's deviation, of a whole fit."""
     X, y = DATA[name](return_X_y=True)
     X = X if change is None else CHANGES[change](X)
-    if name == "diabetes":
+    if name in ("diabetes", "many numbers"):
         return RiemannianMLPRegressor(random_state=0, **parameters).fit(X, y).predict(X) / y.std()
     return RiemannianMLPClassifier(random_state=0, **parameters).fit(X, y).predict_proba(X)
 

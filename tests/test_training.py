@@ -26,6 +26,7 @@ from sknatgrad.training import (
     Trainer,
 )
 from sknatgrad.training.coordinates import OutputScale
+from sknatgrad.training.descent import steepest
 from sknatgrad.training.momentum import Momentum
 from sknatgrad.training.objective import Evaluation
 from sknatgrad.training.passes import Path
@@ -230,6 +231,19 @@ def test_trust_region_is_shared_by_small_batches():
         mean += (slope - mean) / min(step, 4)
         assert rule.propose(slope, 1.0) == pytest.approx(np.sqrt(0.02 / mean))
     assert np.mean(slopes[:4]) * 3 / 4 + 100 / 4 == pytest.approx(mean)
+
+
+def test_trust_region_keeps_pace_with_the_loss():
+    """Once the length of a pass is known, its steps share a part of the loss; only once."""
+    rule = STEP_RULES["trust_region"](10.0, radius=0.01)
+    assert rule.momentum == 0
+    rule.pace(20)
+    assert rule.radius == pytest.approx(0.06 / 20) and rule.momentum == 0.7
+    for loss in (1e-3, 1.0, 100.0):
+        assert rule.propose(2.0, loss) == pytest.approx(min(np.sqrt(0.003 * loss), loss / 2))
+    rule.radius /= 2
+    rule.pace(20)
+    assert rule.radius == pytest.approx(0.03 / 20)
 
 
 @pytest.mark.parametrize(
@@ -551,6 +565,34 @@ def test_rows_enter_the_metric_together(batch_size):
         expected.update(statistics, part.total_weight)
     for one, other in zip(passes.running.statistics[0], expected.statistics[0], strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
+    """Heavy-ball momentum from the second pass on; a cut step is what the next goes on with."""
+    objective, parameters = objective_of()
+    rule, taken = STEP_RULES["constant"](0.01), []
+    rule.pace = lambda n_steps: setattr(rule, "momentum", 0.5)
+    passes = mini_pass(objective, parameters, rule, batch_size=7)
+
+    def recorded(solve, gradient):
+        found = steepest(solve, gradient)
+        taken.append((passes.path.last, found[0]))
+        return found
+
+    monkeypatch.setattr("sknatgrad.training.passes.steepest", recorded)
+    for _ in range(3):
+        passes.run(History())
+    places, directions = map(np.array, zip(*taken, strict=True))
+    steps, n = np.diff(places, axis=0), passes.n_steps
+    np.testing.assert_allclose(steps[: n + 1], 0.01 * directions[: n + 1], rtol=1e-8, atol=1e-12)
+    want = 0.01 * directions[n + 1 : -1] + 0.5 * steps[n:-1]
+    np.testing.assert_allclose(steps[n + 1 :], want, rtol=1e-8, atol=1e-12)
+    passes._following = lambda part, current, step, *rest: (current.parameters, 0.25)
+    part = objective.rows(np.arange(7))
+    step = np.ones(len(parameters))
+    carried = 1 + 0.5 * passes._last_step
+    passes._carried_on(part, part.evaluate(parameters), step, True, History())
+    np.testing.assert_allclose(passes._last_step, 0.25 * carried)
 
 
 def test_mini_batch_overflow_is_rejected():

@@ -59,10 +59,10 @@ class BatchPass:
         """The same, for mini-batches to go on from."""
         return Path.starting_at(self.parameters)
 
-    def penalise(self, evidence, n_passes):
+    def penalise(self, evidence):
         """Take the penalty that the data ask for; by how much the loss changes here."""
         before = self._current.loss
-        evidence.adapt(self.objective, self._current, n_passes)
+        evidence.adapt(self.objective, self._current)
         self._current = self.objective.penalised(self._current)
         self._direction, self.rule.exhausted = None, False
         return self._current.loss - before
@@ -99,6 +99,9 @@ class BatchPass:
 
 class MiniBatchPass:
     """Steps on mini-batches, one sample each in the extreme.
+
+    From the second pass on, each step goes on with a share of the last one, if the rule
+    says so.
 
     The iterates of stochastic steps wander about the place where they are heading;
     their average over the last tenth of all steps does not. It is what the pass hands
@@ -152,7 +155,7 @@ class MiniBatchPass:
         self.running, self.rng = running, rng
         self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
         self.metric_every, self.steps_together = metric_every, steps_together
-        self._solve, self._sample = None, None
+        self._solve, self._sample, self._last_step = None, None, None
         self.longest_average = longest_average
         self.solver = Refactored(descent) if solver is None else solver
         if running.statistics is None and n_init_samples > batch_size:
@@ -171,13 +174,13 @@ class MiniBatchPass:
         """The average of the last steps."""
         return self.path.average
 
-    def penalise(self, evidence, n_passes):
+    def penalise(self, evidence):
         """Take the penalty that the data ask for; by how much the loss changes here."""
         objective, parameters = self.objective, self.parameters
         before = objective.penalty_at(parameters)
         if self._sample is None:
             self._sample = sample(objective)
-        evidence.adapt(self._sample, self._sample.evaluate(parameters), n_passes)
+        evidence.adapt(self._sample, self._sample.evaluate(parameters))
         change = objective.penalty_at(parameters) - before
         self.rule.shift(change)
         self.solver.forget()
@@ -190,6 +193,8 @@ class MiniBatchPass:
         With the penalty, and without.
         """
         n_samples = self.objective.n_samples
+        if self.adapt and self.path.n_steps >= self.n_steps:
+            self.rule.pace(self.n_steps)
         if self.shuffle:
             order = self.objective.order(self.batch_size, self.rng)
         else:
@@ -236,10 +241,21 @@ class MiniBatchPass:
         direction, slope = steepest(self._solve, gradient)
         rate = self.rule.propose(slope, current.loss)
         known = rate <= _UNCHECKED_RATE and rate**2 * slope / 2 <= _UNCHECKED_CHANGE
-        following = self._following(part, current, direction, rate, known, history)
+        if self.rule.momentum:
+            following = self._carried_on(part, current, rate * direction, known, history)
+        else:
+            following, _ = self._following(part, current, direction, rate, known, history)
         if following is not None:
             self.path = self.path.advanced(following, self.longest_average)
         return part.total_weight * current.loss, part.total_weight * current.data_loss
+
+    def _carried_on(self, part, current, step, known, history):
+        """The next iterate after a step of heavy-ball momentum, or None."""
+        if self._last_step is not None:
+            step += self.rule.momentum * self._last_step
+        following, share = self._following(part, current, step, 1.0, known, history)
+        self._last_step = None if following is None else share * step
+        return following
 
     def _follow(self, part, current):
         """Minus the gradient on some rows, by which the metric is brought up to date."""
@@ -254,7 +270,7 @@ class MiniBatchPass:
         return gradient
 
     def _following(self, part, current, direction, rate, known, history):
-        """The next iterate, or None for a rejected step.
+        """The next iterate, None for a rejected step, and the rate that leads there.
 
         Steps into the unknown are checked on their own batch: where they go the metric
         may not be what it is here.
@@ -263,12 +279,12 @@ class MiniBatchPass:
             following, finite = ahead(current.parameters, direction, rate)
             if finite:
                 if known:
-                    return following
+                    return following, rate
                 if part.evaluate(following).loss <= current.loss + self.rule.slack:
-                    return following
+                    return following, rate
             history.n_rejected += 1
             rate /= 4
-        return None
+        return None, 0.0
 
 
 @dataclass(frozen=True, eq=False)

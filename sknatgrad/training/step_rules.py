@@ -34,6 +34,8 @@ class StepRule:
         Whether the metric sets the scale: a step of rate 1 is about one to the minimum.
     slack : float
         By how much a mini-batch step may make the loss of its own batch worse.
+    momentum : float
+        Share of the last mini-batch step that the next one goes on with.
     exhausted : bool
         Whether no rate, however small, makes progress along the last direction.
     """
@@ -42,6 +44,7 @@ class StepRule:
     searches = False
     natural = True
     slack = np.inf
+    momentum = 0.0
     exhausted = False
 
     def __init__(self, rate):
@@ -50,6 +53,9 @@ class StepRule:
     def search(self, objective, start, direction, slope):
         """The next `Evaluation`, or None if the step is rejected."""
         raise NotImplementedError
+
+    def pace(self, n_steps):
+        """Take note that passes over mini-batches have so many steps, before the second."""
 
     def end_pass(self, loss):
         """Take note of the mean loss of a pass over mini-batches."""
@@ -161,17 +167,23 @@ class TrustRegion(StepRule):
     would pull no harder than common ones with small gradients, and training would head
     for the median of the targets in place of their mean.
 
+    From the second pass on it is known how many steps a pass has (`pace`). They share
+    what a pass may change, which is in proportion to L however small that is, and each
+    goes on with a share of the last one: noise cancels in the sum of directions.
+
     Parameters
     ----------
     rate : float
         Largest rate.
     radius : float
-        In nats.
+        In nats; once there is a pace, as a share of L.
     memory : float
         Steps over which mini-batches share the cap, at least 1.
     """
 
     _LITTLE = 0.02
+    # Of the loss, what all steps of a pass together may change; and the momentum.
+    _CHANGE_A_PASS, _MOMENTUM = 0.06, 0.7
 
     stochastic = True
 
@@ -180,10 +192,17 @@ class TrustRegion(StepRule):
         self.largest_rate, self.radius, self.memory = rate, radius, memory
         self._best, self._n_steps = np.inf, 0
         self._slope = self._loss = 0.0
+        # The radius is in nats up to a loss of so many.
+        self._floor = 1.0
 
     @property
     def slack(self):
-        return self.radius
+        return self.radius * min(1.0, max(self._floor, self._loss))
+
+    def pace(self, n_steps):
+        if not self.momentum:
+            self.radius, self.momentum = self._CHANGE_A_PASS / n_steps, self._MOMENTUM
+            self._floor = 0.0
 
     def propose(self, slope, loss):
         """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""
@@ -193,7 +212,7 @@ class TrustRegion(StepRule):
         share = 1 / min(self.memory, self._n_steps)
         self._slope += share * (slope - self._slope)
         self._loss += share * (loss - self._loss)
-        radius = self.radius * max(1.0, self._loss)
+        radius = self.radius * max(self._floor, self._loss)
         self.rate = min(self._capped(self._slope, radius), self._loss / self._slope)
         return self.rate
 
