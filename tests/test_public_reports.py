@@ -772,7 +772,7 @@ def test_sta3_rows_one_by_one_with_warm_start(kind):
 def test_sta5_warm_start_of_all_and_in_mini_batches(kind, batch_size):
     """STA-5 Calls go on where the last one ended; curves and samples seen accumulate."""
     X, y = small_problem(kind)
-    est = make(kind, warm_start=True, max_iter=4, batch_size=batch_size, **NO_STOP)
+    est = make(kind, warm_start=True, max_iter=4, alpha=0.0, batch_size=batch_size, **NO_STOP)
     losses = [learn(est, X, y).loss_ for _ in range(3)]
     assert losses[2] < losses[1] < losses[0]
     assert est.n_iter_ == 4 and est.t_ == 3 * 4 * 60

@@ -17,8 +17,8 @@ _FEWEST_LEFT = 0.1
 class _Observed(Reduction):
     """Another reduction's statistics, behind what the outputs and the labels are.
 
-    That is the mean squares of the scores at the outputs, and the second moments of the
-    labels.
+    That is the mean squares of the scores at the outputs, and second moments of what
+    tells how far outputs go together.
     """
 
     def __init__(self, base):
@@ -27,18 +27,20 @@ class _Observed(Reduction):
     def statistics(self, point, modulus, rng):
         score = point.output.score(point.distribution, point.target)
         squares = score**2 @ point.lin.sample_share
-        return (squares, _label_moments(point), *self.base.statistics(point, modulus, rng))
+        return (squares, _moments(point, score), *self.base.statistics(point, modulus, rng))
 
 
-def _label_moments(point):
-    """``E[(1, s) (1, s)^T]``, s the scores at equal outputs: affine in the labels.
+def _moments(point, score):
+    """``E[(1, s) (1, s)^T]``, s the residuals; where their scale is known, the labels.
 
-    Empty where nobody asks for it, or it would be too large.
+    Labels as the scores at equal outputs: affine in them. Empty where it would be too
+    large.
     """
-    output = point.output
-    if np.all(output.free_scale) or len(point.v) > LARGEST_SPECTRUM:
+    if len(score) > LARGEST_SPECTRUM:
         return np.empty((0, 0))
-    score = output.score(output.prepared(np.ones_like(point.v)), point.target)
+    output = point.output
+    if not np.all(output.free_scale):
+        score = output.score(output.prepared(np.ones_like(point.v)), point.target)
     rows = np.vstack([np.ones(len(point.lin.sample_share)), score])
     return (rows * point.lin.sample_share) @ rows.T
 
@@ -88,14 +90,12 @@ class Curvature:
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
         reduction = _Observed(_Blocks() if self._narrow else QuasiDiagonal())
         metric = Metric(Backpropagated(), reduction)
-        _, ((squares, labels, *moments), _) = objective.differentiate(evaluation, metric)
-        self._moments = moments
-        expected = moments[0] if self._narrow else moments[0][topology.bias]
-        expected = expected[topology.outputs]
-        self._dispersion = float(safe_divide(squares.sum(), expected.sum()))
+        _, ((squares, moments, *self._moments), _) = objective.differentiate(evaluation, metric)
+        expected = self._moments[0] if self._narrow else self._moments[0][topology.bias]
         self._scale_is_free = np.all(objective.output.free_scale)
-        self._independent = _independent(labels)
-        self._observed = self._weight * topology.n_outputs * self._independent
+        tell = _of_free_scale if self._scale_is_free else _of_known_scale
+        self._noise, count = tell(squares, expected[topology.outputs], moments)
+        self._observed = self._weight * count
 
     @cached_property
     def _parts(self):
@@ -142,25 +142,38 @@ class Curvature:
         return self.noise(free) if self._scale_is_free else 1.0
 
     def noise(self, free):
-        """What the residuals say of it.
-
-        Where the output claims to know: half of their dispersion, in logarithms, and
-        what labels of a row that go together count for less.
-        """
-        seen = self._dispersion
-        if not self._scale_is_free:
-            seen = seen**0.5 / self._independent
-        return seen / max(1 - free / self._observed, _FEWEST_LEFT)
+        """What the residuals say of it."""
+        return self._noise / max(1 - free / self._observed, _FEWEST_LEFT)
 
 
-def _independent(labels):
-    """Share of the labels that are independent, from their correlations R: K / |R|^2."""
-    if not labels.size:
-        return 1.0
-    _, covariance = without_bias(labels)
-    scale = np.sqrt(covariance.diagonal())
-    correlations = safe_divide(covariance, scale[:, None] * scale)
-    return safe_divide(len(scale), float((correlations**2).sum())) or 1.0
+def _of_free_scale(squares, expected, moments):
+    """Noise variance and number of outputs that a square loss speaks of.
+
+    With S the covariance of the residuals, ``|S|^2 / tr S`` and ``(tr S)^2 / |S|^2``: of
+    equal and independent outputs, the variance of each and their number. Outputs that
+    go together are one with as many times the noise; those without noise, constant or
+    learnt exactly, leave that of the others as it is.
+    """
+    covariance = without_bias(moments)[1] if moments.size else np.diag(squares)
+    trace, size = np.trace(covariance), np.square(covariance).sum()
+    noise = float(safe_divide(size, trace * expected.mean()))
+    return noise, float(safe_divide(trace**2, size)) or 1.0
+
+
+def _of_known_scale(squares, expected, moments):
+    """The same where the outputs claim to know how noisy they are.
+
+    Half of their dispersion, in logarithms, and what labels of a row that go together
+    count for less: by their covariance C, ``|C|^2`` is that many times the same without
+    products between labels.
+    """
+    noise = float(safe_divide(squares.sum(), expected.sum())) ** 0.5
+    if not moments.size:
+        return noise, len(squares)
+    covariance = without_bias(moments)[1]
+    size, trace = np.square(covariance).sum(), np.trace(covariance)
+    together = safe_divide(size, np.square(covariance.diagonal()).sum()) or 1.0
+    return noise * float(together), float(safe_divide(trace**2, size)) or 1.0
 
 
 def _of_blocks(topology, relative, moments):

@@ -13,10 +13,11 @@ TEMPERATURE = 0.5
 # In units of the noise variance: the strength at the start, and the least. Below that,
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone.
-START, LEAST_STRENGTH = 1.0, 0.3
-# Passes after each of which there is an estimate; later, passes from one time to the next
-# when the factors of the features follow, and the noise of a square loss.
-FIRST, EVERY = 20, 5
+START, LEAST_STRENGTH = 0.2, 0.3
+# Steps before the first estimate, and passes after each of which there is one. Later,
+# passes from one time to the next when the factors of the features follow, and the noise
+# of a square loss.
+EARLIEST, ESTIMATES, EVERY = 8, 20, 5
 # The prior knowledge that features are alike, in links of each.
 LIKENESS = 0.5
 _EXACT = 1e-10
@@ -49,25 +50,52 @@ class Evidence:
 
     Parameters
     ----------
+    steps_a_pass : int
+    n_passes : int
+        Of passes so far, those whose strength was looked for like this.
+    learnt : bool
+        Whether there were others: there is something to see before the first pass.
     temperature : float
     likeness : float
         Weight of the Gamma prior: the larger, the more alike are the strengths.
     """
 
-    def __init__(self, temperature=TEMPERATURE, likeness=LIKENESS):
+    def __init__(
+        self,
+        steps_a_pass=1,
+        n_passes=0,
+        learnt=False,
+        temperature=TEMPERATURE,
+        likeness=LIKENESS,
+    ):
+        self.n_passes, self._whole = n_passes, steps_a_pass == 1
+        self._blank = not (n_passes or learnt)
+        self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
         self.temperature, self.likeness = temperature, likeness
 
-    def due(self, n_passes, steps_a_pass):
-        """Whether to change the strength after that many passes.
+    @property
+    def searching(self):
+        """Whether it is still being looked for: that all is learnt by heart means little."""
+        return self.n_passes < self._first + ESTIMATES
+
+    @property
+    def due(self):
+        """Whether to change the strength before the next pass.
 
         The first pass of mini-batches has no penalty, so that it is what as many calls
         of `partial_fit` are.
         """
-        if n_passes == 0:
-            return steps_a_pass == 1
-        return n_passes <= FIRST or n_passes % EVERY == 0
+        if self._blank:
+            return self._whole
+        wanted = self.n_passes <= self._first + ESTIMATES or self.n_passes % EVERY == 0
+        return wanted and self.n_passes >= self._first
 
-    def adapt(self, objective, evaluation, n_passes):
+    def end_pass(self):
+        """Count a pass."""
+        self.n_passes += 1
+        self._blank = False
+
+    def adapt(self, objective, evaluation):
         """Change the strength of an objective's penalty.
 
         Parameters
@@ -76,16 +104,14 @@ class Evidence:
             Of all rows, or of a sample of them.
         evaluation : Evaluation
             At the parameters of the moment.
-        n_passes : int
-            So far. Before the first one, nothing has been learnt.
         """
         curvature = Curvature(objective, evaluation)
         penalty, alpha = objective.penalty, START * curvature.variance(0.0)
-        if n_passes:
-            settled = n_passes > FIRST and penalty
+        if not self._blank:
+            settled = self.n_passes > self._first + ESTIMATES and penalty
             alpha = (self._held if settled else self._most_probable)(penalty, curvature)
         if np.isfinite(alpha) and alpha > 0:
-            features = self._of_features(penalty, curvature, alpha) if n_passes else None
+            features = None if self._blank else self._of_features(penalty, curvature, alpha)
             free = curvature.free(alpha)
             penalty.strength = Strength(alpha, features, curvature.variance(free))
 

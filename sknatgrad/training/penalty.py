@@ -18,11 +18,14 @@ class Strength:
         What the weights of each input have theirs multiplied by; 1 without.
     variance : float, optional
         Of the noise for which it was chosen.
+    n_passes : int
+        Passes since it has been looked for.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
     variance: float | None = None
+    n_passes: int = 0
 
     def of_features(self, n_inputs):
         """Strength of the weights of each input, (n_inputs,)."""

@@ -111,9 +111,11 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     validate = None if validation is None else _validator(model, settings, state, *validation)
     stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    trainer = Trainer(
-        passes, state.history, stopping, validate, watched, Evidence() if adapts else None
-    )
+    evidence = None
+    if adapts:
+        n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
+        evidence = Evidence(passes.n_steps, n_passes, learnt)
+    trainer = Trainer(passes, state.history, stopping, validate, watched, evidence)
     error = None
     try:
         trainer.run()
@@ -121,8 +123,8 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         error = problem
     state.path = trainer.path
     if adapts:
-        strength = objective.penalty.strength
-        state.strength = replace(strength, alpha=strength.alpha / _penalty_unit(model, state))
+        strength, unit = objective.penalty.strength, _penalty_unit(model, state)
+        state.strength = replace(strength, alpha=strength.alpha / unit, n_passes=evidence.n_passes)
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit

@@ -121,7 +121,8 @@ class Trainer:
             )
             # No loss is negative: below tol there is nothing left to gain.
             spent = score is None and data_loss < self.stopping.tol
-            if self._stalled(-loss if score is None else score) or spent or asked:
+            stalled = self._stalled(-loss if score is None else score)
+            if asked or stalled or (spent and not self._searching):
                 return
         if self.stopping.max_iter and self.stopping.warn:
             warnings.warn(
@@ -133,9 +134,8 @@ class Trainer:
 
     def _pass(self):
         """Losses of one pass, and score and loss on held-out data (None without)."""
-        n_passes = len(self.history.losses)
-        if self.evidence is not None and self.evidence.due(n_passes, self.passes.n_steps):
-            self._adapt(n_passes)
+        if self.evidence is not None and self.evidence.due:
+            self._adapt()
         loss, data_loss = self.passes.run(self.history)
         parameters = self.passes.parameters
         if not (np.isfinite(loss) and np.isfinite(parameters).all()):
@@ -149,9 +149,14 @@ class Trainer:
             *((None, None) if self.validate is None else self.validate(parameters)),
         )
 
-    def _adapt(self, n_passes):
+    @property
+    def _searching(self):
+        """Whether the penalty is still being looked for."""
+        return self.evidence is not None and self.evidence.searching
+
+    def _adapt(self):
         """Change the penalty; losses so far are compared as if it had always been so."""
-        change = self.passes.penalise(self.evidence, n_passes)
+        change = self.passes.penalise(self.evidence)
         if self.validate is None:
             self.best -= change
 
@@ -162,6 +167,8 @@ class Trainer:
             self.history.validation_scores.append(score)
             self.history.validation_losses.append(held_out_loss)
         self.history.record(loss, self.passes.rule.rate)
+        if self.evidence is not None:
+            self.evidence.end_pass()
 
     def _stalled(self, value):
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
