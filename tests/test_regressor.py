@@ -238,6 +238,28 @@ def test_units_of_targets_matter_to_the_euclidean_metric(data):
     assert np.abs((other.predict(X) - 5) / 1000 - one.predict(X)).max() > 1e-3 * y.std()
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"metric": "euclidean"}, {"metric": "diag_bp"}, {"damping_mode": "absolute"}]
+)
+def test_fits_of_small_targets_go_on(data, parameters):
+    """Where training works in the targets' own units, so does `tol`."""
+    X, y = data
+    y = 1e-3 * y / y.std()
+    reg = make(max_iter=12, **parameters).fit(X / X.std(axis=0), y)
+    assert reg.n_iter_ == 12
+    one, zero = (np.column_stack([y, column * np.ones(len(y))]) for column in (y, 0.0))
+    for Y in (one, zero):
+        assert make(max_iter=5, **parameters).fit(X, Y).n_iter_ == 5
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 100])
+def test_fits_of_small_rates_go_on(batch_size):
+    """A hundred thousand times fewer events a row: nats an event are what gains count in."""
+    X, y = counts()
+    reg = make(loss="poisson", max_iter=12, batch_size=batch_size).fit(X, 1e-5 * y)
+    assert reg.n_iter_ == 12 and reg.score(X, 1e-5 * y) > 0.4
+
+
 @pytest.mark.parametrize("batch_size", ["auto", 100])
 @pytest.mark.parametrize("metric", ["qd_bp", "bp", "euclidean"])
 def test_single_precision(data, metric, batch_size):

@@ -91,7 +91,8 @@ class RiemannianAutoEncoder(
     random_state : int, RandomState instance or None, default=None
         Initial weights, random links, batches, validation split, Monte-Carlo draws.
     tol : float, default=1e-4
-        Passes that gain less than this count as no change.
+        Passes that gain less than this count as no change: nats a row; square losses
+        are in units of the mean variance of the features.
     verbose : bool or int, default=False
         Print the loss of each pass.
     warm_start : bool, default=False

@@ -95,7 +95,8 @@ class RiemannianMLPClassifier(
     random_state : int, RandomState instance or None, default=None
         Initial weights, random links, batches, validation split, Monte-Carlo draws.
     tol : float, default=1e-4
-        Passes that gain less than this count as no change.
+        Passes that gain less than this count as no change: nats a row, or of the
+        accuracy where rows are held out.
     verbose : bool or int, default=False
         Print the loss of each pass.
     warm_start : bool, default=False

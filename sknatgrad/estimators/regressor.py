@@ -97,7 +97,9 @@ class RiemannianMLPRegressor(
     random_state : int, RandomState instance or None, default=None
         Initial weights, random links, batches, validation split, Monte-Carlo draws.
     tol : float, default=1e-4
-        Passes that gain less than this count as no change.
+        Passes that gain less than this count as no change: of the loss in units of
+        the mean variance of the targets (of counts, nats a row, or an event where these are
+        fewer), or of the R^2 where rows are held out.
     verbose : bool or int, default=False
         Print the loss of each pass.
     warm_start : bool, default=False

@@ -29,6 +29,11 @@ class Poisson(Output):
         if target.size and target.min() < 0:
             raise ValueError("The Poisson output needs targets >= 0.")
 
+    def loss_unit(self, target, sample_weight):
+        """A nat, or a nat an event where rows have less than one."""
+        with np.errstate(over="ignore"):
+            return float(min(1.0, np.sum(weighted_moments(target.T, sample_weight)[0])))
+
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)
 

@@ -20,6 +20,7 @@ from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .solvers import make_solver
 from .start import (
+    loss_unit,
     standard_coordinates,
     standard_outputs,
     start_parameters,
@@ -73,6 +74,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
     state.row_weight, state.strength = data.mean_weight(), strength
     state.untold_scale = untold_scale(model, outputs, coordinates)
+    if not streaming:
+        state.loss_unit = loss_unit(model, data, coordinates)
     if standard.outputs is not None:
         state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
@@ -109,7 +112,10 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         renew_start(model, settings, objective, state)
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
-    stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
+    if streaming:
+        stopping = Stopping(1, 0.0, 1, warn=False)
+    else:
+        stopping = _stopping(settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
     trainer = Trainer(
         passes, state.history, stopping, validate, watched, Evidence() if adapts else None
@@ -247,6 +253,15 @@ def _solver(model, settings, state, descent, batch_size):
     solver = make_solver(descent, topology, batch_size, state.running.window, bool(own), key)
     solver.take_over(state.solver)
     return solver
+
+
+def _stopping(settings, state, validation):
+    """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
+    stopping, unit = settings.stopping, state.loss_unit
+    if validation is not None:
+        _, score = validation
+        unit = 1.0 if score is not None else unit * state.history.unit
+    return replace(stopping, tol=stopping.tol * unit)
 
 
 def _validator(model, settings, state, data, score):

@@ -131,6 +131,8 @@ class TrainingState:
         Of the penalty, for targets in standard units.
     untold_scale : OutputScale or None
         Units of the targets that `coordinates` leave as they are.
+    loss_unit : float
+        What `tol` is told in, in the loss that is minimised.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float
@@ -152,6 +154,7 @@ class TrainingState:
     history: History
     strength: Strength = field(default_factory=Strength)
     untold_scale: OutputScale | None = None
+    loss_unit: float = 1.0
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0
