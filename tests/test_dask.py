@@ -121,6 +121,8 @@ def test_held_out_rows_in_memory(scheduler):
     estimator = RiemannianMLPClassifier((5,), early_stopping=True, max_iter=5, random_state=0)
     estimator.fit(dX, dy, X_val=X[:50], y_val=y[:50])
     assert len(estimator.validation_scores_) == 5
+    with pytest.raises(ValueError, match="X_val must be rows in memory"):
+        estimator.fit(dX, dy, X_val=dX, y_val=dy)
 
 
 def test_what_is_refused(scheduler):

@@ -185,6 +185,27 @@ def test_early_stopping(data, batch_size):
 
 
 # ------------------------------------------------------------------- the parameter `loss`
+def test_held_out_targets_are_checked_before_work_starts(data):
+    """Where R^2 is not defined the fit before is left alone; constant columns do not count."""
+    X, y = data
+    reg = make(max_iter=3).fit(X, y).set_params(early_stopping=True, max_iter=2)
+    before, ones = reg.predict(X), np.ones(len(y))
+    for targets in (ones, np.column_stack([ones, ones])):
+        with pytest.raises(ValueError, match="no target is constant"):
+            reg.fit(X, targets)
+    for X_val, y_val, w in ((X[:1], y[:1], None), (X[:3], 0.1 * ones[:3], None), (X, y, 1)):
+        w = w and np.r_[1.0, np.zeros(len(y) - 1)]
+        with pytest.raises(ValueError, match="no target is constant"):
+            reg.fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
+    with pytest.raises(ValueError, match="no target is constant"):
+        reg.fit(X[:9], y[:9])
+    assert reg.n_iter_ == 3
+    np.testing.assert_array_equal(reg.predict(X), before)
+    scores = reg.fit(X, y).validation_scores_
+    both = make(max_iter=2, early_stopping=True).fit(X, np.column_stack([y, 0.1 * ones]))
+    assert both.validation_scores_[0] == pytest.approx(scores[0], abs=0.1)
+
+
 def test_loss_is_a_parameter_and_a_method(data):
     """A plain string for scikit-learn, a method to call."""
     X, y = counts()

@@ -87,8 +87,12 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         """How many output units the targets need."""
         raise NotImplementedError
 
-    def _validation_score(self, output, v, target, weight):
-        """Weighted score of output pre-activations on held-out data."""
+    def _scorer(self, training, held_out):
+        """What scores held-out `Data`, checked before work starts.
+
+        A function of (bound output, output pre-activations, encoded target, weight), or
+        None for minus the loss.
+        """
         raise NotImplementedError
 
     def _stratify(self, y):
@@ -149,7 +153,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
         settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        scored = None if validation is None else (validation, self._validation_score)
+        scored = None if validation is None else (validation, self._scorer(data, validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
         calls = [
             (model, settings, data, seed, deepcopy(previous), scored, watcher)
@@ -268,6 +272,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             raise ValueError("X_val is used for early stopping: set early_stopping=True.")
         if y_val is None:
             raise ValueError("X_val needs y_val.")
+        if is_partitioned(X_val):
+            raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
         return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
 
     @property

@@ -327,8 +327,9 @@ class RiemannianAutoEncoder(
     def _n_output_units(self):
         return self.n_features_in_
 
-    # Held-out rows are scored by their log-likelihood.
-    _validation_score = None
+    def _scorer(self, training, held_out):
+        # Held-out rows are scored by their log-likelihood.
+        return None
 
     # ------------------------------------------------------------------- uses
     @property

@@ -369,7 +369,10 @@ class RiemannianMLPClassifier(
     def _stratify(self, y):
         return y if self._labels.single else None
 
-    def _validation_score(self, output, v, target, weight):
+    def _scorer(self, training, held_out):
+        return self._accuracy
+
+    def _accuracy(self, output, v, target, weight):
         predicted = self._labels.decode(output.logits(v).T)
         hits = self._labels.encode(predicted, output.discrete) == target
         return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))

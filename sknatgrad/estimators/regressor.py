@@ -14,7 +14,7 @@ from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
-from ._numbers import NumericTargets, numeric_output
+from ._numbers import MeanR2, NumericTargets, numeric_output
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -321,18 +321,8 @@ class RiemannianMLPRegressor(
     def _n_output_units(self):
         return self._n_targets
 
-    def _validation_score(self, output, v, target, weight):
-        """Mean R^2 of the targets; computed in training coordinates, where it is the same."""
-        weight = np.ones(target.shape[1]) if weight is None else weight
-        centre = np.average(target, axis=1, weights=weight)[:, None]
-        total = (target - centre) ** 2 @ weight
-        missed = (target - output.mean(v)) ** 2 @ weight
-        if not total.all():
-            raise ValueError(
-                "early_stopping=True needs a validation set on which no target is constant: R^2 is "
-                "not defined. Pass more samples or a larger validation_fraction."
-            )
-        return float(np.mean(1 - missed / total))
+    def _scorer(self, training, held_out):
+        return MeanR2.on(held_out, training)
 
     def predict(self, X):
         """Expected target of each row.
