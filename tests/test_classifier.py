@@ -1055,11 +1055,11 @@ def test_patience():
 
 
 class Recorder:
-    """Counts what scikit-learn's callback protocol tells; stops or interrupts at an end."""
+    """Counts what scikit-learn's callback protocol tells; stops or raises at an end."""
 
-    def __init__(self, stop_at=None, interrupt_at=None):
+    def __init__(self, stop_at=None, raise_at=None, error=KeyboardInterrupt):
         self.n_begun, self.n_ended = 0, 0
-        self.stop_at, self.interrupt_at = stop_at, interrupt_at
+        self.stop_at, self.raise_at, self.error = stop_at, raise_at, error
 
     def setup(self, estimator, context):
         """Before the fit."""
@@ -1072,8 +1072,8 @@ class Recorder:
 
     def on_fit_task_end(self, estimator, context, **data):
         self.n_ended += 1
-        if self.n_ended == self.interrupt_at:
-            raise KeyboardInterrupt
+        if self.n_ended == self.raise_at:
+            raise self.error
         return self.n_ended == self.stop_at
 
 
@@ -1093,7 +1093,7 @@ def test_callbacks_after_failure_and_interrupt():
     """An interrupted callback ends the fit like Ctrl-C; a failed fit can be repeated."""
     pytest.importorskip("sklearn.callback")
     X, y = clouds()
-    clf = make(max_iter=5, **NO_STOP).set_callbacks(Recorder(interrupt_at=3))
+    clf = make(max_iter=5, **NO_STOP).set_callbacks(Recorder(raise_at=3))
     with pytest.warns(UserWarning, match="interrupted"):
         clf.fit(X, y)
     assert clf.n_iter_ == len(clf.loss_curve_) == 3 and np.isfinite(clf.predict_proba(X)).all()
@@ -1104,6 +1104,22 @@ def test_callbacks_after_failure_and_interrupt():
     before = recorder.n_ended
     clf.set_params(activation="tanh").fit(X, y)
     assert recorder.n_ended - before == 6
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, FloatingPointError])
+@pytest.mark.parametrize("n_init", [1, 2])
+def test_errors_of_callbacks_come_through(error, n_init):
+    """None is taken for an overflow: the fit before stays as it is."""
+    pytest.importorskip("sklearn.callback")
+    X, y = clouds()
+    clf = make(max_iter=5, **NO_STOP).fit(X, y)
+    before = clf.predict_proba(X)
+    clf.set_params(n_init=n_init, max_iter=3, random_state=1)
+    clf.set_callbacks(Recorder(raise_at=2, error=error("of the user")))
+    with pytest.raises(error, match="of the user"):
+        clf.fit(X, y)
+    assert clf.n_iter_ == 5
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
 
 
 def test_scoring_monitor_scores_every_pass():

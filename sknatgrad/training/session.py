@@ -29,7 +29,7 @@ from .start import (
     untold_scale,
 )
 from .state import TrainingState
-from .trainer import Stopping, Trainer
+from .trainer import NotFiniteError, Stopping, Trainer
 
 # Passes of `partial_fit` whose losses are remembered.
 LONGEST_STREAM = 1000
@@ -123,7 +123,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     error = None
     try:
         trainer.run()
-    except ValueError as problem:
+    except NotFiniteError as problem:
         error = problem
     state.path = trainer.path
     if adapts:
@@ -156,7 +156,7 @@ class Outcome:
         Training loss of the last pass.
     interrupted : bool
         Whether the user stopped it.
-    error : ValueError or None
+    error : NotFiniteError or None
         What ended it, if it overflowed.
     """
 
@@ -164,7 +164,7 @@ class Outcome:
     n_seen: int
     loss: float
     interrupted: bool
-    error: ValueError | None = None
+    error: NotFiniteError | None = None
 
 
 @dataclass(frozen=True)

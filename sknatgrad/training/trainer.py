@@ -29,6 +29,10 @@ class Stopping:
     warn: bool = True
 
 
+class NotFiniteError(ValueError):
+    """The loss or a parameter has stopped being finite."""
+
+
 class Trainer:
     """Runs passes, keeps the history and the parameters of the last whole pass.
 
@@ -69,7 +73,7 @@ class Trainer:
 
         Raises
         ------
-        ValueError
+        NotFiniteError
             If the loss or a parameter stops being finite; `path` is that of the pass
             before.
 
@@ -139,7 +143,7 @@ class Trainer:
         loss, data_loss = self.passes.run(self.history)
         parameters = self.passes.parameters
         if not (np.isfinite(loss) and np.isfinite(parameters).all()):
-            raise ValueError(
+            raise NotFiniteError(
                 "Solver produced non-finite parameter weights. The input data may contain "
                 "large values and need to be preprocessed, or the learning rate is too large."
             )
