@@ -4,6 +4,7 @@ import io
 import pickle
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import joblib
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from engine import assert_close, damped, parts_of
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
+from sknatgrad.estimators._callbacks import PassObserver
 from sknatgrad.training import Objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -1104,6 +1106,29 @@ def test_callbacks_after_failure_and_interrupt():
     before = recorder.n_ended
     clf.set_params(activation="tanh").fit(X, y)
     assert recorder.n_ended - before == 6
+
+
+@pytest.mark.parametrize("parameters", [{}, {"n_init": 2}, {"early_stopping": True}], ids=repr)
+def test_warnings_that_are_errors_cost_no_training(monkeypatch, parameters):
+    """What training ends with is told once all is stored; callbacks have seen the end."""
+    X, y = clouds()
+    for recorder, told in [(Recorder(), "Maximum"), (Recorder(raise_at=2), "interrupted")]:
+        clf = make(max_iter=5, **NO_STOP, **parameters)
+        end = partial(recorder.on_fit_task_end, None, None)
+        monkeypatch.setattr(PassObserver, "end", lambda *_, end=end: end())
+        with warnings.catch_warnings(), pytest.raises(UserWarning, match=told):
+            warnings.simplefilter("error")
+            clf.fit(X, y)
+        assert clf.n_iter_ == len(clf.loss_curve_) == (5 if told == "Maximum" else 2)
+        assert clf.score(X, y) > 0.9
+
+
+def test_one_start_warns():
+    """Of several starts the one that is kept speaks, once."""
+    X, y = clouds()
+    with pytest.warns(ConvergenceWarning, match="Maximum iterations .2. reached") as caught:
+        make(max_iter=2, n_init=3, **NO_STOP).fit(X, y)
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, FloatingPointError])

@@ -9,6 +9,7 @@ from typing import ClassVar
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -138,6 +139,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             trained = self._train(data, y, validation, observer)
         self._finish(*trained)
         observer.finish()
+        self._warn_of(trained[0])
         return self
 
     def _train(self, data, y, validation, observer):
@@ -177,7 +179,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         with self._unharmed():
             data, _ = self._check_training_data(X, y, sample_weight, reset=first, **known)
             trained = self._train_on(data, first)
-        return self._finish(*trained)
+        self._finish(*trained)
+        self._warn_of(trained[0])
+        return self
 
     def _train_on(self, data, first):
         """One pass over the next rows of a stream; returns as `_train`."""
@@ -211,7 +215,18 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self._store(outcome, state, settings, seen)
         if outcome.error is not None:
             raise outcome.error
-        return self
+
+    def _warn_of(self, outcome):
+        """Say how training ended, once all is stored: a warning may be an error."""
+        if outcome.interrupted:
+            warnings.warn("Training interrupted by user.", stacklevel=4)
+        elif outcome.ran_out:
+            warnings.warn(
+                f"Maximum iterations ({self.max_iter}) reached and the optimization hasn't "
+                "converged yet.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _model(self, data, rng, keep):
         sizes = layer_sizes(data.X.shape[1], self.hidden_layer_sizes, self._n_output_units())

@@ -1,6 +1,6 @@
 """Independent starts of a training, here or in other processes."""
 
-import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -25,6 +25,7 @@ def best_start(calls, n_jobs):
     Returns
     -------
     outcome : Outcome
+        Interrupted if any start was.
     state : TrainingState
 
     Raises
@@ -32,17 +33,19 @@ def best_start(calls, n_jobs):
     KeyboardInterrupt
         If the user interrupts before any start has ended.
     """
-    ended = []
+    ended, interrupted = [], False
     try:
         for result in _results(calls, n_jobs):
             ended.append(result)
-            if result[1].interrupted:
+            interrupted = result[1].interrupted
+            if interrupted:
                 break
     except KeyboardInterrupt:
         if not ended:
             raise
-        warnings.warn("Training interrupted by user.", stacklevel=4)
-    return min(ended, key=_rank)[1:]
+        interrupted = True
+    _, outcome, state = min(ended, key=_rank)
+    return replace(outcome, interrupted=interrupted), state
 
 
 def _results(calls, n_jobs):

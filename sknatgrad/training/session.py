@@ -113,7 +113,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     if streaming:
-        stopping = Stopping(1, 0.0, 1, warn=False)
+        stopping = Stopping(1, 0.0, 1)
     else:
         stopping = _stopping(settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
@@ -135,7 +135,14 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     n_iter = trainer.n_iter
     if streaming:
         state.history.forget(LONGEST_STREAM)
-    return Outcome(n_iter, n_iter * objective.n_samples, float(loss), trainer.interrupted, error)
+    return Outcome(
+        n_iter,
+        n_iter * objective.n_samples,
+        float(loss),
+        trainer.interrupted,
+        trainer.ran_out and not streaming,
+        error,
+    )
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
@@ -156,6 +163,8 @@ class Outcome:
         Training loss of the last pass.
     interrupted : bool
         Whether the user stopped it.
+    ran_out : bool
+        Whether `max_iter` passes were not enough.
     error : NotFiniteError or None
         What ended it, if it overflowed.
     """
@@ -164,6 +173,7 @@ class Outcome:
     n_seen: int
     loss: float
     interrupted: bool
+    ran_out: bool = False
     error: NotFiniteError | None = None
 
 

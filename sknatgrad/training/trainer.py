@@ -1,10 +1,8 @@
 """Passes over the data until nothing is gained, time is up or the user stops."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 
 @dataclass(frozen=True)
@@ -19,14 +17,11 @@ class Stopping:
         A pass that improves the best value by less than this gains nothing.
     n_iter_no_change : int or float
         Stop after so many passes in a row without gain.
-    warn : bool
-        Warn if `max_iter` passes were not enough.
     """
 
     max_iter: int
     tol: float
     n_iter_no_change: float
-    warn: bool = True
 
 
 class NotFiniteError(ValueError):
@@ -56,6 +51,8 @@ class Trainer:
         After the last completed pass; the best one if there is a validation.
     interrupted : bool
         Whether the user stopped the training.
+    ran_out : bool
+        Whether `max_iter` passes were not enough.
     best : float
         Lowest penalised loss (with its sign changed), or highest validation score.
     """
@@ -66,7 +63,7 @@ class Trainer:
         self.path = passes.path
         self._before = len(history.losses), len(history.validation_scores)
         self.best, self._without_gain = -np.inf, 0
-        self._best_path, self.interrupted = None, False
+        self._best_path, self.interrupted, self.ran_out = None, False, False
 
     def run(self):
         """Train.
@@ -76,20 +73,12 @@ class Trainer:
         NotFiniteError
             If the loss or a parameter stops being finite; `path` is that of the pass
             before.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` passes were not enough.
-        UserWarning
-            If the user interrupted the training.
         """
         try:
             self._run()
         except KeyboardInterrupt:
             self.interrupted = True
             self._drop_unfinished()
-            warnings.warn("Training interrupted by user.", stacklevel=4)
         if self._best_path is not None:
             self.path = self._best_path
 
@@ -127,13 +116,7 @@ class Trainer:
             spent = score is None and data_loss < self.stopping.tol
             if self._stalled(-loss if score is None else score) or spent or asked:
                 return
-        if self.stopping.max_iter and self.stopping.warn:
-            warnings.warn(
-                f"Maximum iterations ({self.stopping.max_iter}) reached and the optimization "
-                "hasn't converged yet.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        self.ran_out = self.stopping.max_iter > 0
 
     def _pass(self):
         """Losses of one pass, and score and loss on held-out data (None without)."""
