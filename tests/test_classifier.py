@@ -1183,6 +1183,19 @@ def test_scoring_monitor_scores_every_start(backend):
         assert recorder.n_begun == recorder.n_ended == 1 + 3 + 12
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_interrupted_callback_at_the_end_of_a_start(n_jobs):
+    """The start has ended, and is kept."""
+    pytest.importorskip("sklearn.callback")
+    X, y = clouds()
+    one = make(max_iter=2, n_init=2, **NO_STOP).fit(X, y)
+    clf = make(max_iter=2, n_init=2, n_jobs=n_jobs, **NO_STOP)
+    clf.set_callbacks(Recorder(raise_at=3))
+    with joblib.parallel_config("threading"), pytest.warns(UserWarning, match="interrupted"):
+        clf.fit(X, y)
+    assert clf.n_iter_ > 0 and clf.loss_ >= one.loss_
+
+
 def test_callback_stops_one_start():
     """A true answer after a pass ends its start; the others go on."""
     pytest.importorskip("sklearn.callback")

@@ -62,7 +62,11 @@ def _watched(number, *call):
     observer = call[-1]
     observer.begin_start()
     outcome, state = start_and_run(*call)
-    observer.end_start(lambda: state.coordinates.outward(state.path.average))
+    try:
+        observer.end_start(lambda: state.coordinates.outward(state.path.average))
+    except KeyboardInterrupt:
+        # The start itself has ended.
+        outcome = replace(outcome, interrupted=True)
     return number, outcome, state
 
 
