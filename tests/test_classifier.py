@@ -323,6 +323,33 @@ def test_class_weights_that_are_none(class_weight, words):
     make(class_weight={0: 1, 1: 2, 2: 1, 5: 3}, max_iter=1).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("class_weight", "weight", "message"),
+    [
+        ({0: 0, 1: 1}, np.repeat([1.0, 0.0], 30), "training rows .* add up to 0"),
+        ({0: 1e-200, 1: 1e-200}, np.full(60, 1e-200), "training rows .* add up to 0"),
+        ({0: 1e-160, 1: 1e-160}, np.full(60, 1e-160), "neither tiny"),
+        ({0: 1e200, 1: 1}, np.full(60, 1e200), "class_weight must have a finite sum"),
+    ],
+)
+def test_products_of_weights_are_checked(class_weight, weight, message):
+    """Weights of classes times those of samples, before work starts."""
+    X, y = clouds(2, 60)
+    order = np.argsort(y, kind="stable")
+    clf = make(class_weight=class_weight, max_iter=2)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
+        warnings.simplefilter("error", RuntimeWarning)
+        clf.fit(X[order], y[order], weight)
+
+
+def test_held_out_rows_have_a_weight():
+    """All of a class that weighs nothing: there is no score."""
+    X, y = clouds(2, 60)
+    clf = make(class_weight={0: 0, 1: 1}, early_stopping=True, max_iter=2)
+    with pytest.raises(ValueError, match=r"validation rows .* add up to 0"):
+        clf.fit(X, y, X_val=X[y == 0], y_val=y[y == 0])
+
+
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 2, 1: 1}])
 def test_class_weight_and_multilabel_targets(class_weight):
     """Weights that would not be used are refused."""

@@ -28,6 +28,7 @@ from ._held_out import hold_out
 from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
+from ._weights import check_weighing
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
 # block for all units that listen to the same sources.
@@ -135,6 +136,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
             data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            check_weighing(data, "training")
             validation = self._check_validation_data(*validation)
             trained = self._train(data, y, validation, observer)
         self._finish(*trained)
@@ -289,7 +291,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             raise ValueError("X_val needs y_val.")
         if is_partitioned(X_val):
             raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
-        return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
+        data, _ = self._check_training_data(X_val, y_val, sample_weight_val, reset=False)
+        check_weighing(data, "validation")
+        return data
 
     @property
     def output_coefs_(self):
