@@ -68,10 +68,8 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
         history.resume()
     scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
     history.unit = coordinates.outputs.loss_unit if scaled else 1.0
-    n_samples = data.X.shape[0]
     running = RunningMetric(settings.metric, 0.0)
-    rule = settings.step_rule(n_samples, streaming)
-    state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
+    state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
     state.row_weight, state.strength = data.mean_weight(), strength
     state.untold_scale = untold_scale(model, outputs, coordinates)
     if not streaming:
@@ -224,8 +222,10 @@ def _passes(model, settings, objective, state, streaming):
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)
     whole = not streaming and batch_size == n_samples
-    if not whole and not state.rule.stochastic:
-        state.rule = settings.step_rule(n_samples, streaming)
+    # Steps of a fit grow small in the end; a stream goes on for ever.
+    rule_key = settings.learning_rate, settings.learning_rate_init, streaming
+    if state.rule_key != rule_key:
+        state.rule, state.rule_key = settings.step_rule(n_samples, streaming), rule_key
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode
     if (not whole and state.running.window == 0) or state.metric_key != key:
