@@ -950,13 +950,32 @@ def test_n_init_keeps_the_best():
     from joblib import parallel_config
 
     X, y = load_iris(return_X_y=True)
-    fits = [make(n_init=3, max_iter=5, n_jobs=n).fit(X, y) for n in (None, 1, 2)]
+    fits = [make(n_init=3, max_iter=5, alpha=0, n_jobs=n).fit(X, y) for n in (None, 1, 2)]
     for backend in ("threading", "loky"):
         with parallel_config(backend, n_jobs=2):
-            fits.append(make(n_init=3, max_iter=5).fit(X, y))
+            fits.append(make(n_init=3, max_iter=5, alpha=0).fit(X, y))
     assert equal_curves(*fits) and all(same_parameters(fits[0], fit) for fit in fits)
-    alone = [make(n_init=k, max_iter=5).fit(X, y).loss_ for k in (1, 2, 3)]
+    alone = [make(n_init=k, max_iter=5, alpha=0).fit(X, y).loss_ for k in (1, 2, 3)]
     assert fits[0].loss_ == alone[2] <= alone[1]
+
+
+def test_n_init_keeps_the_best_validation_score(monkeypatch):
+    """Not the lowest loss of the last pass, after which other parameters were kept."""
+    from sknatgrad.estimators import _starts
+
+    seen, run = [], _starts.start_and_run
+
+    def noting(*call):
+        seen.append(run(*call))
+        return seen[-1]
+
+    monkeypatch.setattr(_starts, "start_and_run", noting)
+    X, y = clouds(4, 200)
+    X = X + 2.5 * np.random.default_rng(1).normal(size=X.shape)
+    clf = make((10,), n_init=4, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
+    scores = [max(state.history.validation_scores) for _, state in seen]
+    losses = [outcome.loss for outcome, _ in seen]
+    assert clf.best_validation_score_ == max(scores) > scores[np.argmin(losses)]
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -1189,7 +1208,7 @@ def test_scoring_monitor_scores_every_start(backend):
     """One row a pass below a task a start, whoever runs it, and no other bits than without."""
     callback = pytest.importorskip("sklearn.callback")
     X, y = clouds()
-    plain = make(n_init=3, max_iter=4, **NO_STOP).fit(X, y)
+    plain = make(n_init=3, max_iter=4, alpha=0, **NO_STOP).fit(X, y)
     monitor, recorder = callback.ScoringMonitor(scoring="neg_log_loss"), Recorder()
     clf = clone(plain).set_params(n_jobs=2).set_callbacks(monitor)
     if backend != "loky":

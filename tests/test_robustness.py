@@ -381,7 +381,8 @@ def test_interrupted_parallel_starts(monkeypatch, told, backend):
                 continue
             est.fit(X, y)
         assert "Training interrupted by user." in told
-        assert est.loss_ == min(outcome.loss for _, outcome, _ in seen)
+        best = min((outcome for _, outcome, _ in seen), key=lambda outcome: outcome.criterion)
+        assert est.loss_ == best.loss
         assert np.isfinite(est.predict_proba(X)).all() and est.n_iter_ == 4
 
 
@@ -436,7 +437,7 @@ def test_best_start_whatever_ends_first(monkeypatch, losses):
     from sknatgrad.estimators import _starts
     from sknatgrad.training.session import Outcome
 
-    outcomes = [Outcome(1, 1, loss, False) for loss in losses]
+    outcomes = [Outcome(1, 1, loss, False, criterion=loss) for loss in losses]
     chosen = set()
     for order in permutations(range(3)):
         results = [(number, outcomes[number], number) for number in order]

@@ -80,7 +80,9 @@ class RiemannianMLPRegressor(
     n_mc_samples : int, default=1
         Targets drawn a sample by the Monte-Carlo metrics.
     n_init : int, default=1
-        Independent starts; the one with the lowest training loss is kept.
+        Independent starts; the one with the best validation score is kept, without held-out
+        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the highest
+        evidence.
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.

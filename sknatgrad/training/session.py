@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..network.initialization import standard_factor
+from .comparison import criterion
 from .coordinates import Coordinates
 from .descent import Descent, RunningMetric, training_metric
-from .evidence import Evidence
+from .evidence import Evidence, sample
 from .history import History
 from .passes import BatchPass, MiniBatchPass, Path
 from .penalty import Penalty, Strength
@@ -149,6 +150,24 @@ def start_and_run(model, settings, data, seed, previous=None, validation=None, o
     return run(model, settings, data, state, validation, observer), state
 
 
+@single_thread()
+def compared_by(model, settings, data, state, outcome):
+    """What tells good starts from bad ones once they have run; the less, the better.
+
+    Minus the best validation score where there is one, else what `criterion` says of
+    the training data.
+    """
+    scores = state.history.validation_scores[-outcome.n_iter :]
+    if scores:
+        return -max(scores)
+    data = data.in_units_of(state.row_weight)
+    objective = _objective(model, settings, data, state, state.strength.alpha > 0)
+    adapts = settings.adapts_alpha(model.network)
+    if adapts and not data.whole_batches_only:
+        objective = sample(objective)
+    return criterion(objective, state.path.average, adapts)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a training ended.
@@ -165,6 +184,8 @@ class Outcome:
         Whether `max_iter` passes were not enough.
     error : NotFiniteError or None
         What ended it, if it overflowed.
+    criterion : float
+        Of `compared_by`, where there are several starts.
     """
 
     n_iter: int
@@ -173,6 +194,7 @@ class Outcome:
     interrupted: bool
     ran_out: bool = False
     error: NotFiniteError | None = None
+    criterion: float = np.nan
 
 
 @dataclass(frozen=True)
