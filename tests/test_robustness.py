@@ -227,6 +227,24 @@ def test_huge_and_tiny_features(metric, scale, batch_size):
     np.testing.assert_allclose(found, want, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1e-303, 1e-306, 1e-310, 5e-324])
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 30}, {"damping_mode": "absolute"}])
+def test_subnormal_features(size, parameters):
+    """Where weights would overflow, a feature is one that is constant."""
+    X, y = load_iris(return_X_y=True)
+    X[:, 2] = size * np.round(X[:, 2])
+    # The strength is found with squares of the weights: those of tiny raw features overflow.
+    clf = RiemannianMLPClassifier((5,), max_iter=5, alpha=0, random_state=0, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for container in (np.array, sp.csr_array):
+            clf.fit(container(X), y)
+            assert np.isfinite(clf.coefs_[0]).all() and clf.score(X, y) > 0.8
+            stream = RiemannianMLPClassifier((5,), random_state=0, **parameters)
+            stream.partial_fit(container(X[:1]), y[:1], classes=[0, 1, 2])
+            assert np.isfinite(stream.partial_fit(container(X), y).coefs_[0]).all()
+
+
 @pytest.mark.parametrize("scale", [1e150, 1e-150])
 @pytest.mark.parametrize("metric", ["euclidean", "diag_bp", "adagrad", "diag_op"])
 def test_huge_and_tiny_features_in_other_metrics(metric, scale):
