@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
 from sknatgrad.estimators._callbacks import PassObserver
-from sknatgrad.training import Objective
+from sknatgrad.training import History, Objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -1015,6 +1015,37 @@ def test_warm_start_goes_on():
     assert warm.fit(X, y).loss_ < first
     cold = make(max_iter=5, **NO_STOP)
     assert cold.fit(X, y).loss_ == cold.fit(X, y).loss_ == first
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 20])
+def test_best_values_are_those_of_the_last_fit(batch_size):
+    """Not of one before on easier data; calls of partial_fit go on with the fit."""
+    X, y = clouds()
+    parameters = {"warm_start": True, "early_stopping": True, "batch_size": batch_size}
+    clf = make(max_iter=30, alpha=0, **parameters).fit(X, y)
+    easy, score = clf.best_loss_, clf.best_validation_score_
+    noise = np.random.default_rng(0).permutation(y)
+    clf.set_params(max_iter=3).fit(X, noise)
+    last = clf.loss_curve_[-clf.n_iter_ :]
+    assert clf.best_loss_ == min(last) > 10 * easy
+    assert clf.best_validation_score_ == max(clf.validation_scores_[-clf.n_iter_ :]) < score
+    clf.set_params(early_stopping=False).partial_fit(X, noise)
+    assert clf.best_loss_ == min([*last, clf.loss_])
+    clf.set_params(max_iter=0).fit(X, noise)
+    assert clf.best_loss_ == clf.loss_ and clf.best_validation_score_ is None
+
+
+def test_histories_forget_from_the_front():
+    """The best of a stream is that of what is remembered, since the fit began."""
+    history = History()
+    for loss in (1.0, 5.0):
+        history.record(loss, 1.0)
+    history.begin_fit()
+    for loss in (4.0, 6.0, 7.0):
+        history.record(loss, 1.0)
+    for kept, best in ((5, 4.0), (4, 4.0), (2, 6.0)):
+        history.forget(kept)
+        assert len(history.losses) == kept and history.best_loss == best
 
 
 def test_warm_start_refuses_other_classes():

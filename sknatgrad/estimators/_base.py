@@ -270,10 +270,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self.t_ = seen + outcome.n_seen
         self.loss_ = outcome.loss
         self.loss_curve_ = history.losses
-        self.best_loss_ = min(history.losses, default=self.loss_)
+        self.best_loss_ = self.loss_ if history.best_loss is None else history.best_loss
         self.validation_scores_ = history.validation_scores or None
         self.validation_loss_curve_ = history.validation_losses or None
-        self.best_validation_score_ = max(history.validation_scores, default=None)
+        self.best_validation_score_ = history.best_score
         self.learning_rate_curve_, self.time_curve_ = history.rates, history.times
         self.n_rejected_steps_ = history.n_rejected
         self.n_layers_ = len(self.topology_.levels) + 1

@@ -67,7 +67,7 @@ def _watched(number, *call):
     try:
         if outcome.error is None:
             model, settings, data = call[:3]
-            value = compared_by(model, settings, data, state, outcome)
+            value = compared_by(model, settings, data, state)
             outcome = replace(outcome, criterion=value)
         observer.end_start(lambda: state.coordinates.outward(state.path.average))
     except KeyboardInterrupt:

@@ -126,7 +126,8 @@ class RiemannianMLPClassifier(
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
         less the feature is needed.
     loss_, best_loss_ : float
-        Last and lowest mean loss of the training rows, nats, without the penalty.
+        Last and lowest mean loss of the training rows since `fit` began, nats, without the
+        penalty.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None

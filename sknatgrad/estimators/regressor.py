@@ -124,7 +124,7 @@ class RiemannianMLPRegressor(
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
         less the feature is needed.
     loss_, best_loss_ : float
-        Last and lowest training loss, without the penalty. With several
+        Last and lowest training loss since `fit` began, without the penalty. With several
         targets, each one's squared error counts in units of its own variance, times their
         mean variance.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float

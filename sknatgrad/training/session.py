@@ -66,7 +66,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]
-        history.resume()
+        history.begin_fit()
     scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
     history.unit = coordinates.outputs.loss_unit if scaled else 1.0
     running = RunningMetric(settings.metric, 0.0)
@@ -151,15 +151,14 @@ def start_and_run(model, settings, data, seed, previous=None, validation=None, o
 
 
 @single_thread()
-def compared_by(model, settings, data, state, outcome):
+def compared_by(model, settings, data, state):
     """What tells good starts from bad ones once they have run; the less, the better.
 
     Minus the best validation score where there is one, else what `criterion` says of
     the training data.
     """
-    scores = state.history.validation_scores[-outcome.n_iter :]
-    if scores:
-        return -max(scores)
+    if state.history.best_score is not None:
+        return -state.history.best_score
     data = data.in_units_of(state.row_weight)
     objective = _objective(model, settings, data, state, state.strength.alpha > 0)
     adapts = settings.adapts_alpha(model.network)

@@ -46,6 +46,11 @@ def score(data, n_units, seed, n_init):
     return cross_val_score(model, X, y, cv=folds, scoring=scoring).mean()
 
 
+def last_loss(model, settings, data, state):
+    """What `compared_by` would say if the training loss alone counted."""
+    return state.history.losses[-1]
+
+
 def print_row(name, n_init):
     """A row of a Markdown table."""
     values = [np.mean([score(*task, seed, n_init) for seed in range(3)]) for task in TASKS.values()]
@@ -60,5 +65,5 @@ if __name__ == "__main__":
         for n_init in (1, 5, 15):
             print_row(f"{n_init}", n_init)
         for n_init in (5, 15):
-            with mock.patch.object(_starts, "compared_by", lambda *call: call[-1].loss):
+            with mock.patch.object(_starts, "compared_by", last_loss):
                 print_row(f"{n_init}, by training loss", n_init)
