@@ -227,6 +227,24 @@ def test_huge_and_tiny_features(metric, scale, batch_size):
     np.testing.assert_allclose(found, want, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_beyond_single_precision(kind):
+    """Weights of tiny features and predictions of huge targets are not rounded to infinity."""
+    X, y = load_iris(return_X_y=True)
+    single, y = (X * 1e-38).astype(np.float32), y * 1e39 if kind == "regressor" else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        est = fitted(kind, single, y, alpha=0.0)
+        assert np.isfinite(est.coefs_[0]).all() and np.isfinite(answer(est, single)).all()
+        again = fitted(kind, single, y, alpha=0.0, max_iter=0)
+        again.set_coefs(est.coefs_, est.intercepts_)
+    np.testing.assert_allclose(answer(again, single), answer(est, single), rtol=1e-4)
+    if kind == "regressor":
+        assert est.predict(single).dtype == np.float64 and est.predict(single).max() > 1e39
+    moderate = fitted(kind, X.astype(np.float32), y).coefs_[0]
+    assert moderate.dtype == (np.float64 if kind == "regressor" else np.float32)
+
+
 @pytest.mark.parametrize("size", [1e-303, 1e-306, 1e-310, 5e-324])
 @pytest.mark.parametrize("parameters", [{}, {"batch_size": 30}, {"damping_mode": "absolute"}])
 def test_subnormal_features(size, parameters):

@@ -16,6 +16,7 @@ from ._data import checked
 from ._inspection import InspectionMixin
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
+from ._prediction import in_precision
 from ._weights import check_weights
 
 
@@ -385,7 +386,7 @@ class RiemannianAutoEncoder(
         ):
             v = coef.T @ activity + intercept[:, None]
             activity = activation.value(v)
-        return self._bound_output.mean(v).T.astype(codes.dtype, copy=False)
+        return in_precision(self._bound_output.mean(v).T, codes.dtype)
 
     def predict(self, X):
         """Reconstruction of each row.
@@ -411,7 +412,7 @@ class RiemannianAutoEncoder(
                 "The reconstruction of sparse X is a dense matrix of the same shape: call "
                 "inverse_transform(transform(X)) on as many rows as fit into memory."
             )
-        return self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
+        return in_precision(self._bound_output.mean(self._output_values(X)).T, X.dtype)
 
     def score_samples(self, X):
         """Log-likelihood of each row given itself, nats.

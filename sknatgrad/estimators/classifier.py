@@ -17,6 +17,7 @@ from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._labels import ClassTargets, Labels, checked_labels, dense_labels
 from ._partitioned import Partitions, is_partitioned
+from ._prediction import in_precision
 from ._weights import check_weights
 
 
@@ -412,7 +413,7 @@ class RiemannianMLPClassifier(
             A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
-        return self._proba(self._output_values(X)).astype(X.dtype, copy=False)
+        return in_precision(self._proba(self._output_values(X)), X.dtype)
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, finite where that rounds to 0 or 1; of the same kind."""
@@ -421,9 +422,9 @@ class RiemannianMLPClassifier(
         logs = self._bound_output.log_mean(v)
         if logs is None:
             with np.errstate(divide="ignore"):
-                return np.log(self._proba(v)).astype(X.dtype, copy=False)
+                return in_precision(np.log(self._proba(v)), X.dtype)
         log_proba = self._labels.log_probabilities(*logs, self._output.discrete)
-        log_proba = log_proba.T.astype(X.dtype, copy=False)
+        log_proba = in_precision(log_proba.T, X.dtype)
         if X.dtype == np.float64:
             return log_proba
         # In single precision the probability itself is rounded first near 1.
@@ -448,7 +449,7 @@ class RiemannianMLPClassifier(
             logits = logits[:, 1:] - logits[:, :1]
         if self._labels.single and logits.shape[1] == 1:
             logits = logits[:, 0]
-        return logits.astype(X.dtype, copy=False)
+        return in_precision(logits, X.dtype)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

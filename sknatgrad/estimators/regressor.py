@@ -16,6 +16,7 @@ from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
 from ._numbers import MeanR2, NumericTargets, numeric_output
 from ._partitioned import Partitions, is_partitioned
+from ._prediction import in_precision
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
@@ -336,10 +337,11 @@ class RiemannianMLPRegressor(
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
+            In the precision of X, if its range allows. A lazy Dask array for rows of Dask; see
+            doc/scaling.md.
         """
         X = self._check_X(X)
-        mean = self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
+        mean = in_precision(self._bound_output.mean(self._output_values(X)).T, X.dtype)
         return mean[:, 0] if self._one_target else mean
 
     def __sklearn_tags__(self):
