@@ -227,6 +227,59 @@ def test_huge_and_tiny_features(metric, scale, batch_size):
     np.testing.assert_allclose(found, want, atol=1e-6)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 1e300, 1e308, "auto"])
+@pytest.mark.parametrize("scale", [1e150, 1e300])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"damping_mode": "absolute"},
+        {"metric": "euclidean", "early_stopping": True},
+        {"metric": "euclidean", "learning_rate": "constant", "learning_rate_init": 1e100},
+        {"loss": "poisson", "metric": "diag_bp"},
+        {"loss": "poisson", "batch_size": 40},
+    ],
+    ids=repr,
+)
+def test_overflow_is_quiet(parameters, scale, alpha):
+    """Warnings of NumPy say nothing: there is a finite fit, or an error that says why not."""
+    X, y = load_diabetes(return_X_y=True)
+    reg = RiemannianMLPRegressor(
+        hidden_layer_sizes=(5,), alpha=alpha, max_iter=4, random_state=0, **parameters
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            reg.fit(X[:120], scale * y[:120])
+        except ValueError as problem:
+            assert "finite" in str(problem)
+        if hasattr(reg, "loss_curve_"):
+            assert np.isfinite(reg.loss_curve_).all() and np.isfinite(reg.coefs_[0]).all()
+
+
+def test_overflow_of_a_stream_is_quiet():
+    """Counts that rise by 300 orders of magnitude."""
+    X, y = load_diabetes(return_X_y=True)
+    reg = RiemannianMLPRegressor(loss="poisson", hidden_layer_sizes=(5,), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for scale in (0.0, 1.0, 1e300):
+            reg.partial_fit(X[:50], scale * y[:50])
+            assert np.isfinite(reg.coefs_[0]).all()
+
+
+def test_observers_are_not_silenced(monkeypatch):
+    """What users compute during training warns as ever."""
+    from sknatgrad.estimators._callbacks import PassObserver
+
+    def end(*_):
+        np.float64(1e300) * np.float64(1e300)
+
+    monkeypatch.setattr(PassObserver, "end", end)
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        fitted("classifier", X, y, max_iter=1)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_beyond_single_precision(kind):
     """Weights of tiny features and predictions of huge targets are not rounded to infinity."""

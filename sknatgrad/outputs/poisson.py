@@ -50,7 +50,9 @@ class Poisson(Output):
         return rng.poisson(np.minimum(np.exp(v), 1e18)).astype(float)
 
     def mean(self, v):
-        return np.exp(v)
+        # Beyond the range of numbers it is infinite.
+        with np.errstate(over="ignore"):
+            return np.exp(v)
 
     def logits(self, v):
         return v

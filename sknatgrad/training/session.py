@@ -15,6 +15,7 @@ from .coordinates import Coordinates
 from .descent import Descent, RunningMetric, training_metric
 from .evidence import Evidence, sample
 from .history import History
+from .overflow import quiet
 from .passes import BatchPass, MiniBatchPass, Path
 from .penalty import Penalty, Strength
 from .renewed_start import TargetLevel, renew_start
@@ -39,6 +40,7 @@ STREAM_MEMORY = 2000
 
 
 @single_thread()
+@quiet()
 def begin(model, settings, data, rng, previous=None, streaming=False):
     """Place a network at its start.
 
@@ -106,10 +108,11 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     if streaming:
         state.coordinates = state.coordinates.learned(data.X, data.weight)
     adapts = settings.adapts_alpha(model.network) and not streaming
-    objective = _objective(model, settings, data, state, adapts or state.strength.alpha > 0)
-    if streaming:
-        renew_start(model, settings, objective, state)
-    passes = _passes(model, settings, objective, state, streaming)
+    with quiet():
+        objective = _objective(model, settings, data, state, adapts or state.strength.alpha > 0)
+        if streaming:
+            renew_start(model, settings, objective, state)
+        passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
     if streaming:
         stopping = Stopping(1, 0.0, 1)
@@ -151,6 +154,7 @@ def start_and_run(model, settings, data, seed, previous=None, validation=None, o
 
 
 @single_thread()
+@quiet()
 def compared_by(model, settings, data, state):
     """What tells good starts from bad ones once they have run; the less, the better.
 

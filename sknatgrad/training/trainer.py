@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .overflow import quiet
+
 
 @dataclass(frozen=True)
 class Stopping:
@@ -118,6 +120,7 @@ class Trainer:
                 return
         self.ran_out = self.stopping.max_iter > 0
 
+    @quiet()
     def _pass(self):
         """Losses of one pass, and score and loss on held-out data (None without)."""
         n_passes = len(self.history.losses)
