@@ -347,3 +347,12 @@ def test_sparse_counts_are_those_of_dense_ones(how, output):
     X = sp.csr_array(np.random.default_rng(0).poisson(0.4, (60, 4)) * [1.0, 5.0, 0.0, 0.0])
     scores = [getattr(make((3,), output=output), how)(Z).score(Z) for Z in (X, X.toarray())]
     assert scores[0] == pytest.approx(scores[1], rel=1e-9) and np.isfinite(scores[0])
+
+
+def test_early_stopping_in_other_units(iris):
+    """Held-out losses of small numbers are small: what counts as a gain is, too."""
+    one, other = (
+        make(early_stopping=True, max_iter=25, output="square").fit(X[::2], X_val=X[1::2])
+        for X in (iris, 1e-4 * iris)
+    )
+    assert one.n_iter_ == other.n_iter_ == 25

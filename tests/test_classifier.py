@@ -4,6 +4,7 @@ import io
 import pickle
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import joblib
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from engine import assert_close, damped, parts_of
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -22,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
-from sknatgrad.training import Objective
+from sknatgrad.estimators._callbacks import PassObserver
+from sknatgrad.training import History, Objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -319,6 +321,33 @@ def test_class_weights_that_are_none(class_weight, words):
     with pytest.raises(ValueError, match=words):
         make(class_weight=class_weight).fit(X, y)
     make(class_weight={0: 1, 1: 2, 2: 1, 5: 3}, max_iter=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "weight", "message"),
+    [
+        ({0: 0, 1: 1}, np.repeat([1.0, 0.0], 30), "training rows .* add up to 0"),
+        ({0: 1e-200, 1: 1e-200}, np.full(60, 1e-200), "training rows .* add up to 0"),
+        ({0: 1e-160, 1: 1e-160}, np.full(60, 1e-160), "neither tiny"),
+        ({0: 1e200, 1: 1}, np.full(60, 1e200), "class_weight must have a finite sum"),
+    ],
+)
+def test_products_of_weights_are_checked(class_weight, weight, message):
+    """Weights of classes times those of samples, before work starts."""
+    X, y = clouds(2, 60)
+    order = np.argsort(y, kind="stable")
+    clf = make(class_weight=class_weight, max_iter=2)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
+        warnings.simplefilter("error", RuntimeWarning)
+        clf.fit(X[order], y[order], weight)
+
+
+def test_held_out_rows_have_a_weight():
+    """All of a class that weighs nothing: there is no score."""
+    X, y = clouds(2, 60)
+    clf = make(class_weight={0: 0, 1: 1}, early_stopping=True, max_iter=2)
+    with pytest.raises(ValueError, match=r"validation rows .* add up to 0"):
+        clf.fit(X, y, X_val=X[y == 0], y_val=y[y == 0])
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 2, 1: 1}])
@@ -921,13 +950,32 @@ def test_n_init_keeps_the_best():
     from joblib import parallel_config
 
     X, y = load_iris(return_X_y=True)
-    fits = [make(n_init=3, max_iter=5, n_jobs=n).fit(X, y) for n in (None, 1, 2)]
+    fits = [make(n_init=3, max_iter=5, alpha=0, n_jobs=n).fit(X, y) for n in (None, 1, 2)]
     for backend in ("threading", "loky"):
         with parallel_config(backend, n_jobs=2):
-            fits.append(make(n_init=3, max_iter=5).fit(X, y))
+            fits.append(make(n_init=3, max_iter=5, alpha=0).fit(X, y))
     assert equal_curves(*fits) and all(same_parameters(fits[0], fit) for fit in fits)
-    alone = [make(n_init=k, max_iter=5).fit(X, y).loss_ for k in (1, 2, 3)]
+    alone = [make(n_init=k, max_iter=5, alpha=0).fit(X, y).loss_ for k in (1, 2, 3)]
     assert fits[0].loss_ == alone[2] <= alone[1]
+
+
+def test_n_init_keeps_the_best_validation_score(monkeypatch):
+    """Not the lowest loss of the last pass, after which other parameters were kept."""
+    from sknatgrad.estimators import _starts
+
+    seen, run = [], _starts.start_and_run
+
+    def noting(*call):
+        seen.append(run(*call))
+        return seen[-1]
+
+    monkeypatch.setattr(_starts, "start_and_run", noting)
+    X, y = clouds(4, 200)
+    X = X + 2.5 * np.random.default_rng(1).normal(size=X.shape)
+    clf = make((10,), n_init=4, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
+    scores = [max(state.history.validation_scores) for _, state in seen]
+    losses = [outcome.loss for outcome, _ in seen]
+    assert clf.best_validation_score_ == max(scores) > scores[np.argmin(losses)]
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -967,6 +1015,37 @@ def test_warm_start_goes_on():
     assert warm.fit(X, y).loss_ < first
     cold = make(max_iter=5, **NO_STOP)
     assert cold.fit(X, y).loss_ == cold.fit(X, y).loss_ == first
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 20])
+def test_best_values_are_those_of_the_last_fit(batch_size):
+    """Not of one before on easier data; calls of partial_fit go on with the fit."""
+    X, y = clouds()
+    parameters = {"warm_start": True, "early_stopping": True, "batch_size": batch_size}
+    clf = make(max_iter=30, alpha=0, **parameters).fit(X, y)
+    easy, score = clf.best_loss_, clf.best_validation_score_
+    noise = np.random.default_rng(0).permutation(y)
+    clf.set_params(max_iter=3).fit(X, noise)
+    last = clf.loss_curve_[-clf.n_iter_ :]
+    assert clf.best_loss_ == min(last) > 10 * easy
+    assert clf.best_validation_score_ == max(clf.validation_scores_[-clf.n_iter_ :]) < score
+    clf.set_params(early_stopping=False).partial_fit(X, noise)
+    assert clf.best_loss_ == min([*last, clf.loss_])
+    clf.set_params(max_iter=0).fit(X, noise)
+    assert clf.best_loss_ == clf.loss_ and clf.best_validation_score_ is None
+
+
+def test_histories_forget_from_the_front():
+    """The best of a stream is that of what is remembered, since the fit began."""
+    history = History()
+    for loss in (1.0, 5.0):
+        history.record(loss, 1.0)
+    history.begin_fit()
+    for loss in (4.0, 6.0, 7.0):
+        history.record(loss, 1.0)
+    for kept, best in ((5, 4.0), (4, 4.0), (2, 6.0)):
+        history.forget(kept)
+        assert len(history.losses) == kept and history.best_loss == best
 
 
 def test_warm_start_refuses_other_classes():
@@ -1055,11 +1134,11 @@ def test_patience():
 
 
 class Recorder:
-    """Counts what scikit-learn's callback protocol tells; stops or interrupts at an end."""
+    """Counts what scikit-learn's callback protocol tells; stops or raises at an end."""
 
-    def __init__(self, stop_at=None, interrupt_at=None):
+    def __init__(self, stop_at=None, raise_at=None, error=KeyboardInterrupt):
         self.n_begun, self.n_ended = 0, 0
-        self.stop_at, self.interrupt_at = stop_at, interrupt_at
+        self.stop_at, self.raise_at, self.error = stop_at, raise_at, error
 
     def setup(self, estimator, context):
         """Before the fit."""
@@ -1072,8 +1151,8 @@ class Recorder:
 
     def on_fit_task_end(self, estimator, context, **data):
         self.n_ended += 1
-        if self.n_ended == self.interrupt_at:
-            raise KeyboardInterrupt
+        if self.n_ended == self.raise_at:
+            raise self.error
         return self.n_ended == self.stop_at
 
 
@@ -1093,7 +1172,7 @@ def test_callbacks_after_failure_and_interrupt():
     """An interrupted callback ends the fit like Ctrl-C; a failed fit can be repeated."""
     pytest.importorskip("sklearn.callback")
     X, y = clouds()
-    clf = make(max_iter=5, **NO_STOP).set_callbacks(Recorder(interrupt_at=3))
+    clf = make(max_iter=5, **NO_STOP).set_callbacks(Recorder(raise_at=3))
     with pytest.warns(UserWarning, match="interrupted"):
         clf.fit(X, y)
     assert clf.n_iter_ == len(clf.loss_curve_) == 3 and np.isfinite(clf.predict_proba(X)).all()
@@ -1104,6 +1183,45 @@ def test_callbacks_after_failure_and_interrupt():
     before = recorder.n_ended
     clf.set_params(activation="tanh").fit(X, y)
     assert recorder.n_ended - before == 6
+
+
+@pytest.mark.parametrize("parameters", [{}, {"n_init": 2}, {"early_stopping": True}], ids=repr)
+def test_warnings_that_are_errors_cost_no_training(monkeypatch, parameters):
+    """What training ends with is told once all is stored; callbacks have seen the end."""
+    X, y = clouds()
+    for recorder, told in [(Recorder(), "Maximum"), (Recorder(raise_at=2), "interrupted")]:
+        clf = make(max_iter=5, **NO_STOP, **parameters)
+        end = partial(recorder.on_fit_task_end, None, None)
+        monkeypatch.setattr(PassObserver, "end", lambda *_, end=end: end())
+        with warnings.catch_warnings(), pytest.raises(UserWarning, match=told):
+            warnings.simplefilter("error")
+            clf.fit(X, y)
+        assert clf.n_iter_ == len(clf.loss_curve_) == (5 if told == "Maximum" else 2)
+        assert clf.score(X, y) > 0.9
+
+
+def test_one_start_warns():
+    """Of several starts the one that is kept speaks, once."""
+    X, y = clouds()
+    with pytest.warns(ConvergenceWarning, match="Maximum iterations .2. reached") as caught:
+        make(max_iter=2, n_init=3, **NO_STOP).fit(X, y)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError, FloatingPointError])
+@pytest.mark.parametrize("n_init", [1, 2])
+def test_errors_of_callbacks_come_through(error, n_init):
+    """None is taken for an overflow: the fit before stays as it is."""
+    pytest.importorskip("sklearn.callback")
+    X, y = clouds()
+    clf = make(max_iter=5, **NO_STOP).fit(X, y)
+    before = clf.predict_proba(X)
+    clf.set_params(n_init=n_init, max_iter=3, random_state=1)
+    clf.set_callbacks(Recorder(raise_at=2, error=error("of the user")))
+    with pytest.raises(error, match="of the user"):
+        clf.fit(X, y)
+    assert clf.n_iter_ == 5
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
 
 
 def test_scoring_monitor_scores_every_pass():
@@ -1121,7 +1239,7 @@ def test_scoring_monitor_scores_every_start(backend):
     """One row a pass below a task a start, whoever runs it, and no other bits than without."""
     callback = pytest.importorskip("sklearn.callback")
     X, y = clouds()
-    plain = make(n_init=3, max_iter=4, **NO_STOP).fit(X, y)
+    plain = make(n_init=3, max_iter=4, alpha=0, **NO_STOP).fit(X, y)
     monitor, recorder = callback.ScoringMonitor(scoring="neg_log_loss"), Recorder()
     clf = clone(plain).set_params(n_jobs=2).set_callbacks(monitor)
     if backend != "loky":
@@ -1140,6 +1258,19 @@ def test_scoring_monitor_scores_every_start(backend):
     assert -rows[0,]["neg_log_loss"] == pytest.approx(clf.loss_, rel=1e-6)
     if backend != "loky":
         assert recorder.n_begun == recorder.n_ended == 1 + 3 + 12
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_interrupted_callback_at_the_end_of_a_start(n_jobs):
+    """The start has ended, and is kept."""
+    pytest.importorskip("sklearn.callback")
+    X, y = clouds()
+    one = make(max_iter=2, n_init=2, **NO_STOP).fit(X, y)
+    clf = make(max_iter=2, n_init=2, n_jobs=n_jobs, **NO_STOP)
+    clf.set_callbacks(Recorder(raise_at=3))
+    with joblib.parallel_config("threading"), pytest.warns(UserWarning, match="interrupted"):
+        clf.fit(X, y)
+    assert clf.n_iter_ > 0 and clf.loss_ >= one.loss_
 
 
 def test_callback_stops_one_start():

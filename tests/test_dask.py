@@ -106,6 +106,18 @@ def test_weights_are_counts_everywhere_or_nowhere(scheduler):
     assert actual.alpha_ == pytest.approx(expected.alpha_, rel=1e-6)
 
 
+def test_weights_of_classes(scheduler):
+    """They count as in memory: in the loss, and for what the penalty is divided by."""
+    X, y, weight = data("classifier")
+    options = {"class_weight": {0: 5.0, 1: 0.0, 2: 0.3}, "alpha": 1.0}
+    expected = fit("classifier", X, y, weight=weight, **options)
+    dX, dy, dW = parted(X, y, weight)
+    actual = fit("classifier", dX, dy, weight=dW, **options)
+    assert actual.loss_curve_ == pytest.approx(expected.loss_curve_, rel=1e-9)
+    with pytest.raises(ValueError, match="add up to 0"):
+        fit("classifier", dX, dy, weight=da.from_array((y == 1) * 1.0), **options)
+
+
 def test_single_precision_and_labels(scheduler):
     X, y, _ = data("classifier")
     names = np.array([f"digit {k}" for k in y])
@@ -121,6 +133,8 @@ def test_held_out_rows_in_memory(scheduler):
     estimator = RiemannianMLPClassifier((5,), early_stopping=True, max_iter=5, random_state=0)
     estimator.fit(dX, dy, X_val=X[:50], y_val=y[:50])
     assert len(estimator.validation_scores_) == 5
+    with pytest.raises(ValueError, match="X_val must be rows in memory"):
+        estimator.fit(dX, dy, X_val=dX, y_val=dy)
 
 
 def test_what_is_refused(scheduler):
@@ -137,7 +151,7 @@ def test_what_is_refused(scheduler):
         RiemannianMLPClassifier((5,)).partial_fit(dX, dy, classes=np.arange(10))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         fit("classifier", dX, dy[1:])
-    with pytest.raises(ValueError, match="all zero"):
+    with pytest.raises(ValueError, match="add up to 0"):
         fit("classifier", dX, dy, weight=da.zeros(len(y)))
     with pytest.raises(ValueError, match="not be negative"):
         fit("classifier", dX, dy, weight=da.from_array(weight - 1.0))

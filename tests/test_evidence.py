@@ -15,6 +15,7 @@ from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import curvature as curvature_module
+from sknatgrad.training.comparison import criterion
 from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.curvature import Curvature, _of_free_scale
 from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
@@ -126,6 +127,22 @@ class Slow:
             seen = np.sqrt(np.sum(self.residuals**2) / np.sum(self.variance))
             seen *= size / np.sum(np.diag(spread) ** 2)
         return seen / (1 - free / (n * trace**2 / size))
+
+
+@pytest.mark.parametrize("output", ["bernoulli", "square"])
+@pytest.mark.parametrize("alpha", [0.1, 5.0])
+def test_starts_are_compared_by_their_evidence(output, alpha):
+    """Minus the logarithm of the slow reference's, with the likelihood of the targets."""
+    objective, theta = an_objective(output)
+    objective.penalty.strength = Strength(alpha)
+    slow, standard = Slow(objective, theta), objective.penalty.standard
+    free = sum(np.trace(np.linalg.solve(c + alpha * p, c)) for c, p in slow.matrices(standard))
+    noise = slow.noise(free) if output == "square" else 1.0
+    evaluation = objective.evaluate(theta)
+    want = 30 * evaluation.data_loss / noise + 30 * np.log(noise)
+    want -= slow.log_evidence(alpha, standard, noise)
+    assert criterion(objective, theta, True) == pytest.approx(want, rel=1e-9)
+    assert criterion(objective, theta, False) == evaluation.loss
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square"])

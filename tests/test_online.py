@@ -229,6 +229,29 @@ def test_pickled_stream_resumes_bit_for_bit(metric, size):
     assert one.loss_curve_ == other.loss_curve_
 
 
+@pytest.mark.parametrize("learning_rate", ["trust_region", "constant", "auto"])
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+def test_streams_go_on_after_a_fit(learning_rate, batch_size):
+    """Steps are those of a stream, not the last ones of the fit: what changes is learnt."""
+    X, y = iris()
+    clf = make(learning_rate=learning_rate, batch_size=batch_size, alpha=1.0, max_iter=50)
+    clf.fit(X, y)
+    for _ in range(40):
+        clf.partial_fit(X, 2 - y)
+    assert clf.score(X, 2 - y) > 0.9
+
+
+def test_streams_follow_a_new_learning_rate():
+    """What is set between two calls is heeded."""
+    X, y = iris()
+    clf = make().partial_fit(X, y, classes=[0, 1, 2]).set_params(learning_rate="constant")
+    for rate in (0.5, 0.25):
+        clf.set_params(learning_rate_init=rate).partial_fit(X, y)
+        assert clf.learning_rate_curve_[-1] == rate
+    with pytest.raises(ValueError, match="adaptive"):
+        clf.set_params(learning_rate="adaptive").partial_fit(X, y)
+
+
 def test_pickles_do_not_grow():
     """However long a stream, the model stays of one size; its curves speak of 1000 calls."""
     X, y = iris()

@@ -200,6 +200,21 @@ def test_starting_point(output, weights):
         np.testing.assert_allclose(moved[1], 3 * scale, rtol=1e-12)
 
 
+def test_unit_of_the_loss():
+    """It follows the targets where these have units; else it is a nat."""
+    rng = np.random.default_rng(0)
+    target, weight = rng.poisson(0.1, size=(2, 50)).astype(float), rng.uniform(size=50)
+    square, poisson, bernoulli = map(get_output, ("square", "poisson", "bernoulli"))
+    mean = np.average(target, axis=1, weights=weight)
+    variance = np.average((target.T - mean) ** 2, axis=0, weights=weight)
+    assert square.loss_unit(3 * target, weight) == pytest.approx(9 * variance.mean())
+    assert poisson.loss_unit(target, weight) == pytest.approx(mean.sum())
+    assert poisson.loss_unit(100 * target, weight) == 1.0 == bernoulli.loss_unit(target, weight)
+    for scale in (1e-3, 1e3):
+        mixed = get_output([square, bernoulli]).loss_unit(scale * target, None)
+        assert mixed == min(1.0, square.loss_unit(scale * target[:1], None))
+
+
 def test_a_shift_is_a_factor_where_the_output_says_so(output):
     """Of the mean, in every unit."""
     v = random_preactivations()

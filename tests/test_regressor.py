@@ -185,6 +185,27 @@ def test_early_stopping(data, batch_size):
 
 
 # ------------------------------------------------------------------- the parameter `loss`
+def test_held_out_targets_are_checked_before_work_starts(data):
+    """Where R^2 is not defined the fit before is left alone; constant columns do not count."""
+    X, y = data
+    reg = make(max_iter=3).fit(X, y).set_params(early_stopping=True, max_iter=2)
+    before, ones = reg.predict(X), np.ones(len(y))
+    for targets in (ones, np.column_stack([ones, ones])):
+        with pytest.raises(ValueError, match="no target is constant"):
+            reg.fit(X, targets)
+    for X_val, y_val, w in ((X[:1], y[:1], None), (X[:3], 0.1 * ones[:3], None), (X, y, 1)):
+        w = w and np.r_[1.0, np.zeros(len(y) - 1)]
+        with pytest.raises(ValueError, match="no target is constant"):
+            reg.fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
+    with pytest.raises(ValueError, match="no target is constant"):
+        reg.fit(X[:9], y[:9])
+    assert reg.n_iter_ == 3
+    np.testing.assert_array_equal(reg.predict(X), before)
+    scores = reg.fit(X, y).validation_scores_
+    both = make(max_iter=2, early_stopping=True).fit(X, np.column_stack([y, 0.1 * ones]))
+    assert both.validation_scores_[0] == pytest.approx(scores[0], abs=0.1)
+
+
 def test_loss_is_a_parameter_and_a_method(data):
     """A plain string for scikit-learn, a method to call."""
     X, y = counts()
@@ -236,6 +257,28 @@ def test_units_of_targets_matter_to_the_euclidean_metric(data):
     X, y = data
     one, other = (make(metric="euclidean").fit(X, t) for t in (y, 1000 * y + 5))
     assert np.abs((other.predict(X) - 5) / 1000 - one.predict(X)).max() > 1e-3 * y.std()
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"metric": "euclidean"}, {"metric": "diag_bp"}, {"damping_mode": "absolute"}]
+)
+def test_fits_of_small_targets_go_on(data, parameters):
+    """Where training works in the targets' own units, so does `tol`."""
+    X, y = data
+    y = 1e-3 * y / y.std()
+    reg = make(max_iter=12, **parameters).fit(X / X.std(axis=0), y)
+    assert reg.n_iter_ == 12
+    one, zero = (np.column_stack([y, column * np.ones(len(y))]) for column in (y, 0.0))
+    for Y in (one, zero):
+        assert make(max_iter=5, **parameters).fit(X, Y).n_iter_ == 5
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 100])
+def test_fits_of_small_rates_go_on(batch_size):
+    """A hundred thousand times fewer events a row: nats an event are what gains count in."""
+    X, y = counts()
+    reg = make(loss="poisson", max_iter=12, batch_size=batch_size).fit(X, 1e-5 * y)
+    assert reg.n_iter_ == 12 and reg.score(X, 1e-5 * y) > 0.4
 
 
 @pytest.mark.parametrize("batch_size", ["auto", 100])

@@ -227,6 +227,95 @@ def test_huge_and_tiny_features(metric, scale, batch_size):
     np.testing.assert_allclose(found, want, atol=1e-6)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 1e300, 1e308, "auto"])
+@pytest.mark.parametrize("scale", [1e150, 1e300])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"damping_mode": "absolute"},
+        {"metric": "euclidean", "early_stopping": True},
+        {"metric": "euclidean", "learning_rate": "constant", "learning_rate_init": 1e100},
+        {"loss": "poisson", "metric": "diag_bp"},
+        {"loss": "poisson", "batch_size": 40},
+    ],
+    ids=repr,
+)
+def test_overflow_is_quiet(parameters, scale, alpha):
+    """Warnings of NumPy say nothing: there is a finite fit, or an error that says why not."""
+    X, y = load_diabetes(return_X_y=True)
+    reg = RiemannianMLPRegressor(
+        hidden_layer_sizes=(5,), alpha=alpha, max_iter=4, random_state=0, **parameters
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            reg.fit(X[:120], scale * y[:120])
+        except ValueError as problem:
+            assert "finite" in str(problem)
+        if hasattr(reg, "loss_curve_"):
+            assert np.isfinite(reg.loss_curve_).all() and np.isfinite(reg.coefs_[0]).all()
+
+
+def test_overflow_of_a_stream_is_quiet():
+    """Counts that rise by 300 orders of magnitude."""
+    X, y = load_diabetes(return_X_y=True)
+    reg = RiemannianMLPRegressor(loss="poisson", hidden_layer_sizes=(5,), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for scale in (0.0, 1.0, 1e300):
+            reg.partial_fit(X[:50], scale * y[:50])
+            assert np.isfinite(reg.coefs_[0]).all()
+
+
+def test_observers_are_not_silenced(monkeypatch):
+    """What users compute during training warns as ever."""
+    from sknatgrad.estimators._callbacks import PassObserver
+
+    def end(*_):
+        np.float64(1e300) * np.float64(1e300)
+
+    monkeypatch.setattr(PassObserver, "end", end)
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        fitted("classifier", X, y, max_iter=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_beyond_single_precision(kind):
+    """Weights of tiny features and predictions of huge targets are not rounded to infinity."""
+    X, y = load_iris(return_X_y=True)
+    single, y = (X * 1e-38).astype(np.float32), y * 1e39 if kind == "regressor" else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        est = fitted(kind, single, y, alpha=0.0)
+        assert np.isfinite(est.coefs_[0]).all() and np.isfinite(answer(est, single)).all()
+        again = fitted(kind, single, y, alpha=0.0, max_iter=0)
+        again.set_coefs(est.coefs_, est.intercepts_)
+    np.testing.assert_allclose(answer(again, single), answer(est, single), rtol=1e-4)
+    if kind == "regressor":
+        assert est.predict(single).dtype == np.float64 and est.predict(single).max() > 1e39
+    moderate = fitted(kind, X.astype(np.float32), y).coefs_[0]
+    assert moderate.dtype == (np.float64 if kind == "regressor" else np.float32)
+
+
+@pytest.mark.parametrize("size", [1e-303, 1e-306, 1e-310, 5e-324])
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 30}, {"damping_mode": "absolute"}])
+def test_subnormal_features(size, parameters):
+    """Where weights would overflow, a feature is one that is constant."""
+    X, y = load_iris(return_X_y=True)
+    X[:, 2] = size * np.round(X[:, 2])
+    # The strength is found with squares of the weights: those of tiny raw features overflow.
+    clf = RiemannianMLPClassifier((5,), max_iter=5, alpha=0, random_state=0, **parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for container in (np.array, sp.csr_array):
+            clf.fit(container(X), y)
+            assert np.isfinite(clf.coefs_[0]).all() and clf.score(X, y) > 0.8
+            stream = RiemannianMLPClassifier((5,), random_state=0, **parameters)
+            stream.partial_fit(container(X[:1]), y[:1], classes=[0, 1, 2])
+            assert np.isfinite(stream.partial_fit(container(X), y).coefs_[0]).all()
+
+
 @pytest.mark.parametrize("scale", [1e150, 1e-150])
 @pytest.mark.parametrize("metric", ["euclidean", "diag_bp", "adagrad", "diag_op"])
 def test_huge_and_tiny_features_in_other_metrics(metric, scale):
@@ -381,7 +470,8 @@ def test_interrupted_parallel_starts(monkeypatch, told, backend):
                 continue
             est.fit(X, y)
         assert "Training interrupted by user." in told
-        assert est.loss_ == min(outcome.loss for _, outcome, _ in seen)
+        best = min((outcome for _, outcome, _ in seen), key=lambda outcome: outcome.criterion)
+        assert est.loss_ == best.loss
         assert np.isfinite(est.predict_proba(X)).all() and est.n_iter_ == 4
 
 
@@ -436,7 +526,7 @@ def test_best_start_whatever_ends_first(monkeypatch, losses):
     from sknatgrad.estimators import _starts
     from sknatgrad.training.session import Outcome
 
-    outcomes = [Outcome(1, 1, loss, False) for loss in losses]
+    outcomes = [Outcome(1, 1, loss, False, criterion=loss) for loss in losses]
     chosen = set()
     for order in permutations(range(3)):
         results = [(number, outcomes[number], number) for number in order]

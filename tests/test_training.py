@@ -631,7 +631,7 @@ def trained(losses, scores=None, **stopping):
     """A trainer after its run on scripted losses (and validation scores)."""
     stopping = {"max_iter": len(losses), "tol": 0.0, "n_iter_no_change": 3, **stopping}
     validate = None if scores is None else lambda p: (scores[int(p[0]) - 1], 0.0)
-    trainer = Trainer(Scripted(losses), History(), Stopping(**stopping, warn=False), validate)
+    trainer = Trainer(Scripted(losses), History(), Stopping(**stopping), validate)
     trainer.run()
     return trainer
 

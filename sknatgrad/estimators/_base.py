@@ -9,6 +9,7 @@ from typing import ClassVar
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +28,7 @@ from ._held_out import hold_out
 from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
+from ._weights import check_weighing
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
 # block for all units that listen to the same sources.
@@ -87,8 +89,12 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         """How many output units the targets need."""
         raise NotImplementedError
 
-    def _validation_score(self, output, v, target, weight):
-        """Weighted score of output pre-activations on held-out data."""
+    def _scorer(self, training, held_out):
+        """What scores held-out `Data`, checked before work starts.
+
+        A function of (bound output, output pre-activations, encoded target, weight), or
+        None for minus the loss.
+        """
         raise NotImplementedError
 
     def _stratify(self, y):
@@ -130,10 +136,12 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
             data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            check_weighing(data, "training")
             validation = self._check_validation_data(*validation)
             trained = self._train(data, y, validation, observer)
         self._finish(*trained)
         observer.finish()
+        self._warn_of(trained[0])
         return self
 
     def _train(self, data, y, validation, observer):
@@ -149,7 +157,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
         settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        scored = None if validation is None else (validation, self._validation_score)
+        scored = None if validation is None else (validation, self._scorer(data, validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
         calls = [
             (model, settings, data, seed, deepcopy(previous), scored, watcher)
@@ -173,7 +181,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         with self._unharmed():
             data, _ = self._check_training_data(X, y, sample_weight, reset=first, **known)
             trained = self._train_on(data, first)
-        return self._finish(*trained)
+        self._finish(*trained)
+        self._warn_of(trained[0])
+        return self
 
     def _train_on(self, data, first):
         """One pass over the next rows of a stream; returns as `_train`."""
@@ -207,7 +217,18 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self._store(outcome, state, settings, seen)
         if outcome.error is not None:
             raise outcome.error
-        return self
+
+    def _warn_of(self, outcome):
+        """Say how training ended, once all is stored: a warning may be an error."""
+        if outcome.interrupted:
+            warnings.warn("Training interrupted by user.", stacklevel=4)
+        elif outcome.ran_out:
+            warnings.warn(
+                f"Maximum iterations ({self.max_iter}) reached and the optimization hasn't "
+                "converged yet.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _model(self, data, rng, keep):
         sizes = layer_sizes(data.X.shape[1], self.hidden_layer_sizes, self._n_output_units())
@@ -249,10 +270,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self.t_ = seen + outcome.n_seen
         self.loss_ = outcome.loss
         self.loss_curve_ = history.losses
-        self.best_loss_ = min(history.losses, default=self.loss_)
+        self.best_loss_ = self.loss_ if history.best_loss is None else history.best_loss
         self.validation_scores_ = history.validation_scores or None
         self.validation_loss_curve_ = history.validation_losses or None
-        self.best_validation_score_ = max(history.validation_scores, default=None)
+        self.best_validation_score_ = history.best_score
         self.learning_rate_curve_, self.time_curve_ = history.rates, history.times
         self.n_rejected_steps_ = history.n_rejected
         self.n_layers_ = len(self.topology_.levels) + 1
@@ -268,7 +289,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             raise ValueError("X_val is used for early stopping: set early_stopping=True.")
         if y_val is None:
             raise ValueError("X_val needs y_val.")
-        return self._check_training_data(X_val, y_val, sample_weight_val, reset=False)[0]
+        if is_partitioned(X_val):
+            raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
+        data, _ = self._check_training_data(X_val, y_val, sample_weight_val, reset=False)
+        check_weighing(data, "validation")
+        return data
 
     @property
     def output_coefs_(self):

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import get_metric
 from ..network.parameters import join, split
 from ..training import Objective
+from ._prediction import in_precision
 
 _LARGEST_DENSE = 20_000
 
@@ -27,11 +28,8 @@ class InspectionMixin:
         return self._split(self._parameters)[1]
 
     def _split(self, parameters):
-        coefs, intercepts = split(self.topology_, parameters[: self.topology_.n_parameters])
-        dtype = self._dtype
-        return [c.astype(dtype, copy=False) for c in coefs], [
-            b.astype(dtype, copy=False) for b in intercepts
-        ]
+        theta = parameters[: self.topology_.n_parameters]
+        return split(self.topology_, in_precision(theta, self._dtype))
 
     def set_coefs(self, coefs, intercepts):
         """Put parameters into the fitted network.

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from ..training.state import Data
+from ._weights import times
 
 
 def dense_labels(y):
@@ -187,5 +188,5 @@ class ClassTargets:
         """The rows X with classes y and sample weights."""
         if self.class_weight is not None:
             factor = self.labels.weights(y, self.class_weight)
-            weight = factor if weight is None else weight * factor
+            weight = times(weight, factor)
         return Data(X, self.labels.encode(y, self.discrete), weight)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..network.moments import weighted_moments
 from ..outputs import get_output
 from ..training.state import Data
 
@@ -62,3 +63,53 @@ class NumericTargets:
 def own_targets(X, y, weight):
     """`Data` of rows that are their own targets."""
     return Data(X, X.T, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class MeanR2:
+    """Mean R^2 of held-out targets, the same in the units of the targets and in others.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        The targets that count.
+    """
+
+    columns: np.ndarray
+
+    @classmethod
+    def on(cls, held_out, training):
+        """The score on held-out `Data`; targets that are constant in all rows do not count.
+
+        Raises
+        ------
+        ValueError
+            If R^2 is not defined.
+        """
+        value = _constant_values(held_out)
+        varies = np.isnan(value)
+        known = varies | (value == _constant_values(training))
+        if not (varies.any() and known.all()):
+            raise ValueError(
+                "early_stopping=True needs a validation set on which no target is constant: R^2 is "
+                "not defined. Pass more samples or a larger validation_fraction."
+            )
+        return cls(np.flatnonzero(varies))
+
+    def __call__(self, output, v, target, weight):
+        """Of output pre-activations."""
+        target, expected = target[self.columns], output.mean(v)[self.columns]
+        weight = np.ones(target.shape[1]) if weight is None else weight
+        centre = np.average(target, axis=1, weights=weight)[:, None]
+        total = (target - centre) ** 2 @ weight
+        missed = (target - expected) ** 2 @ weight
+        return float(np.mean(1 - missed / total))
+
+
+def _constant_values(data):
+    """The values of constant targets, NaN for others, (n_targets,)."""
+    target, weight = data.target, data.weight
+    if weight is not None:
+        target = target[:, weight > 0]
+    mean, deviation, _ = weighted_moments(target.T)
+    return np.where(deviation > 0, np.nan, mean)

@@ -79,21 +79,17 @@ class Partitions:
         self.shape = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         self._summary = dask.compute(*map(on_workers(_summary), self._pieces))
-        weights = [weight for _, _, weight in self._summary]
-        self.total_weight = float(sum(weights))
-        if not self.total_weight > 0:
-            raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
 
     @property
     def extremes(self):
         """Smallest and largest value of each feature, (2, n_features)."""
-        low, high = zip(*(extremes for extremes, _, _ in self._summary), strict=True)
+        low, high = zip(*(extremes for extremes, _ in self._summary), strict=True)
         return np.array([np.min(low, axis=0), np.max(high, axis=0)])
 
     @property
     def targets(self):
         """Targets among which are all that occur, or some rows of those of several columns."""
-        return np.concatenate([targets for _, targets, _ in self._summary])
+        return np.concatenate([targets for _, targets in self._summary])
 
     def encoded(self, encode, n_targets, single):
         """The rows with ``encode(X, y, weight)``, as `PartitionedData`.
@@ -105,9 +101,10 @@ class Partitions:
         task = on_workers(_encoded)
         shared = dask.delayed(encode, traverse=False)
         pieces = dask.persist(*(task(piece, shared) for piece in self._pieces))
+        total = float(sum(dask.compute(*map(on_workers(_weight), pieces))))
         n_samples, n_inputs = self.shape
         shape = (n_samples,) if single else (n_targets, n_samples)
-        return PartitionedData(pieces, n_samples, n_inputs, self.total_weight, self.dtype, shape)
+        return PartitionedData(pieces, n_samples, n_inputs, total, self.dtype, shape)
 
 
 @dataclass
@@ -161,7 +158,7 @@ def _checked(X, y, weight, numeric):
 
 
 def _summary(piece):
-    """Extremes of the features, examples of the targets and total weight."""
+    """Extremes of the features, and examples of the targets."""
     y, X = piece.y, piece.X
     if y is None:
         examples = np.empty(0)
@@ -170,8 +167,11 @@ def _summary(piece):
         examples = np.unique(y)[:_MOST_EXAMPLES]
     else:
         examples = y[:100]
-    total = len(X) if piece.weight is None else float(np.sum(piece.weight))
-    return (X.min(axis=0), X.max(axis=0)), examples, total
+    return (X.min(axis=0), X.max(axis=0)), examples
+
+
+def _weight(data):
+    return data.total_weight
 
 
 def _encoded(piece, encode):

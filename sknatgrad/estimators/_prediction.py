@@ -11,6 +11,20 @@ from ._data import checked
 _PREDICTION_BYTES = 1 << 24
 
 
+def in_precision(values, dtype):
+    """The values in that precision, or as they are where one exceeds its range.
+
+    Parameters
+    ----------
+    values : ndarray
+        In double precision.
+    dtype : numpy dtype
+    """
+    with np.errstate(over="ignore"):
+        rounded = values.astype(dtype, copy=False)
+    return values if (np.isinf(rounded) & np.isfinite(values)).any() else rounded
+
+
 class PredictionMixin:
     """What predictions of all kinds are made of."""
 

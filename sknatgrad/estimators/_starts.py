@@ -1,6 +1,6 @@
 """Independent starts of a training, here or in other processes."""
 
-import warnings
+from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -8,11 +8,11 @@ from sklearn.utils.parallel import delayed
 
 from ..compiled import get_kernels, with_kernels
 from ..training.parallel import parallel_results
-from ..training.session import start_and_run
+from ..training.session import compared_by, start_and_run
 
 
 def best_start(calls, n_jobs):
-    """Run all starts, or those before an interrupt; the one that ended lowest is kept.
+    """Run all starts, or those before an interrupt; the one that ended best is kept.
 
     Of equal ones the first, in whatever order they end.
 
@@ -25,6 +25,7 @@ def best_start(calls, n_jobs):
     Returns
     -------
     outcome : Outcome
+        Interrupted if any start was.
     state : TrainingState
 
     Raises
@@ -32,23 +33,27 @@ def best_start(calls, n_jobs):
     KeyboardInterrupt
         If the user interrupts before any start has ended.
     """
-    ended = []
+    if len(calls) == 1:
+        return start_and_run(*calls[0])
+    ended, interrupted = [], False
     try:
         for result in _results(calls, n_jobs):
             ended.append(result)
-            if result[1].interrupted:
+            interrupted = result[1].interrupted
+            if interrupted:
                 break
     except KeyboardInterrupt:
         if not ended:
             raise
-        warnings.warn("Training interrupted by user.", stacklevel=4)
-    return min(ended, key=_rank)[1:]
+        interrupted = True
+    _, outcome, state = min(ended, key=_rank)
+    return replace(outcome, interrupted=interrupted), state
 
 
 def _results(calls, n_jobs):
     """Triples of number, outcome and state as starts end."""
     numbered = [(number, *call) for number, call in enumerate(calls)]
-    if len(calls) == 1 or effective_n_jobs(n_jobs) == 1:
+    if effective_n_jobs(n_jobs) == 1:
         return (_watched(*call) for call in numbered)
     kernels = get_kernels()
     tasks = (delayed(with_kernels)(kernels, _watched, *call) for call in numbered)
@@ -59,11 +64,19 @@ def _watched(number, *call):
     observer = call[-1]
     observer.begin_start()
     outcome, state = start_and_run(*call)
-    observer.end_start(lambda: state.coordinates.outward(state.path.average))
+    try:
+        if outcome.error is None:
+            model, settings, data = call[:3]
+            value = compared_by(model, settings, data, state)
+            outcome = replace(outcome, criterion=value)
+        observer.end_start(lambda: state.coordinates.outward(state.path.average))
+    except KeyboardInterrupt:
+        # The start itself has ended.
+        outcome = replace(outcome, interrupted=True)
     return number, outcome, state
 
 
 def _rank(result):
     number, outcome, _ = result
-    loss = np.inf if np.isnan(outcome.loss) else outcome.loss
-    return outcome.error is not None, loss, number
+    values = np.nan_to_num([outcome.criterion, outcome.loss], nan=np.inf, posinf=np.inf).tolist()
+    return outcome.error is not None, *values, number

@@ -20,8 +20,51 @@ def check_weights(sample_weight, X):
         raise ValueError("sample_weight must not be negative.")
     if not sample_weight.any():
         raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
+    return _with_finite_sum(sample_weight, "sample_weight")
+
+
+def times(sample_weight, factor):
+    """Checked sample weights, or None, times what their classes weigh.
+
+    Raises
+    ------
+    ValueError
+        If the sum of the products overflows.
+    """
+    if sample_weight is None:
+        return factor
+    with np.errstate(over="ignore", under="ignore"):
+        product = sample_weight * factor
+    return _with_finite_sum(product, "sample_weight times class_weight")
+
+
+def _with_finite_sum(weight, name):
     with np.errstate(over="ignore"):
-        total = sample_weight.sum()
+        total = weight.sum()
     if not np.isfinite(total):
-        raise ValueError("sample_weight must have a finite sum: divide the weights by their mean.")
-    return sample_weight
+        raise ValueError(f"{name} must have a finite sum: divide the weights by their mean.")
+    return weight
+
+
+def check_weighing(data, name):
+    """See that rows to learn from, or to be judged by, have a weight between them.
+
+    Parameters
+    ----------
+    data : Data
+    name : str
+        Of the rows.
+
+    Raises
+    ------
+    ValueError
+        If their weights add up to 0, to less than the smallest normal number, or to more
+        than the largest one.
+    """
+    total = data.total_weight
+    if not np.finfo(float).tiny <= total < np.inf:
+        raise ValueError(
+            f"The weights of the {name} rows (sample_weight, times those of their classes if there "
+            f"are any) add up to {total:g}: at least one must be > 0, and all of them neither tiny "
+            "nor huge. Divide them by their mean."
+        )

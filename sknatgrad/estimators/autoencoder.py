@@ -16,6 +16,7 @@ from ._data import checked
 from ._inspection import InspectionMixin
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
+from ._prediction import in_precision
 from ._weights import check_weights
 
 
@@ -75,7 +76,9 @@ class RiemannianAutoEncoder(
     n_mc_samples : int, default=1
         Targets drawn a sample by the Monte-Carlo metrics.
     n_init : int, default=1
-        Independent starts; the one with the lowest training loss is kept.
+        Independent starts; the one with the best validation score is kept, without held-out
+        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the highest
+        evidence.
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.
@@ -91,7 +94,8 @@ class RiemannianAutoEncoder(
     random_state : int, RandomState instance or None, default=None
         Initial weights, random links, batches, validation split, Monte-Carlo draws.
     tol : float, default=1e-4
-        Passes that gain less than this count as no change.
+        Passes that gain less than this count as no change: nats a row; square losses
+        are in units of the mean variance of the features.
     verbose : bool or int, default=False
         Print the loss of each pass.
     warm_start : bool, default=False
@@ -117,7 +121,7 @@ class RiemannianAutoEncoder(
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
         less the feature is needed.
     loss_, best_loss_ : float
-        Last and lowest training loss, without the penalty. Each square feature's
+        Last and lowest training loss since `fit` began, without the penalty. Each square feature's
         squared error counts in units of its own variance, times their mean variance.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
@@ -326,8 +330,9 @@ class RiemannianAutoEncoder(
     def _n_output_units(self):
         return self.n_features_in_
 
-    # Held-out rows are scored by their log-likelihood.
-    _validation_score = None
+    def _scorer(self, training, held_out):
+        # Held-out rows are scored by their log-likelihood.
+        return None
 
     # ------------------------------------------------------------------- uses
     @property
@@ -381,7 +386,7 @@ class RiemannianAutoEncoder(
         ):
             v = coef.T @ activity + intercept[:, None]
             activity = activation.value(v)
-        return self._bound_output.mean(v).T.astype(codes.dtype, copy=False)
+        return in_precision(self._bound_output.mean(v).T, codes.dtype)
 
     def predict(self, X):
         """Reconstruction of each row.
@@ -407,7 +412,7 @@ class RiemannianAutoEncoder(
                 "The reconstruction of sparse X is a dense matrix of the same shape: call "
                 "inverse_transform(transform(X)) on as many rows as fit into memory."
             )
-        return self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
+        return in_precision(self._bound_output.mean(self._output_values(X)).T, X.dtype)
 
     def score_samples(self, X):
         """Log-likelihood of each row given itself, nats.

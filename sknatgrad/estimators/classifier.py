@@ -17,6 +17,7 @@ from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._labels import ClassTargets, Labels, checked_labels, dense_labels
 from ._partitioned import Partitions, is_partitioned
+from ._prediction import in_precision
 from ._weights import check_weights
 
 
@@ -78,7 +79,9 @@ class RiemannianMLPClassifier(
     n_mc_samples : int, default=1
         Targets drawn a sample by the Monte-Carlo metrics.
     n_init : int, default=1
-        Independent starts; the one with the lowest training loss is kept.
+        Independent starts; the one with the best validation score is kept, without held-out
+        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the highest
+        evidence.
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.
@@ -95,7 +98,8 @@ class RiemannianMLPClassifier(
     random_state : int, RandomState instance or None, default=None
         Initial weights, random links, batches, validation split, Monte-Carlo draws.
     tol : float, default=1e-4
-        Passes that gain less than this count as no change.
+        Passes that gain less than this count as no change: nats a row, or of the
+        accuracy where rows are held out.
     verbose : bool or int, default=False
         Print the loss of each pass.
     warm_start : bool, default=False
@@ -123,7 +127,8 @@ class RiemannianMLPClassifier(
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
         less the feature is needed.
     loss_, best_loss_ : float
-        Last and lowest mean loss of the training rows, nats, without the penalty.
+        Last and lowest mean loss of the training rows since `fit` began, nats, without the
+        penalty.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None
@@ -368,7 +373,10 @@ class RiemannianMLPClassifier(
     def _stratify(self, y):
         return y if self._labels.single else None
 
-    def _validation_score(self, output, v, target, weight):
+    def _scorer(self, training, held_out):
+        return self._accuracy
+
+    def _accuracy(self, output, v, target, weight):
         predicted = self._labels.decode(output.logits(v).T)
         hits = self._labels.encode(predicted, output.discrete) == target
         return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))
@@ -405,7 +413,7 @@ class RiemannianMLPClassifier(
             A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
-        return self._proba(self._output_values(X)).astype(X.dtype, copy=False)
+        return in_precision(self._proba(self._output_values(X)), X.dtype)
 
     def predict_log_proba(self, X):
         """Logarithm of `predict_proba`, finite where that rounds to 0 or 1; of the same kind."""
@@ -414,9 +422,9 @@ class RiemannianMLPClassifier(
         logs = self._bound_output.log_mean(v)
         if logs is None:
             with np.errstate(divide="ignore"):
-                return np.log(self._proba(v)).astype(X.dtype, copy=False)
+                return in_precision(np.log(self._proba(v)), X.dtype)
         log_proba = self._labels.log_probabilities(*logs, self._output.discrete)
-        log_proba = log_proba.T.astype(X.dtype, copy=False)
+        log_proba = in_precision(log_proba.T, X.dtype)
         if X.dtype == np.float64:
             return log_proba
         # In single precision the probability itself is rounded first near 1.
@@ -441,7 +449,7 @@ class RiemannianMLPClassifier(
             logits = logits[:, 1:] - logits[:, :1]
         if self._labels.single and logits.shape[1] == 1:
             logits = logits[:, 0]
-        return logits.astype(X.dtype, copy=False)
+        return in_precision(logits, X.dtype)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -14,8 +14,9 @@ from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
-from ._numbers import NumericTargets, numeric_output
+from ._numbers import MeanR2, NumericTargets, numeric_output
 from ._partitioned import Partitions, is_partitioned
+from ._prediction import in_precision
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
@@ -80,7 +81,9 @@ class RiemannianMLPRegressor(
     n_mc_samples : int, default=1
         Targets drawn a sample by the Monte-Carlo metrics.
     n_init : int, default=1
-        Independent starts; the one with the lowest training loss is kept.
+        Independent starts; the one with the best validation score is kept, without held-out
+        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the highest
+        evidence.
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.
@@ -97,7 +100,9 @@ class RiemannianMLPRegressor(
     random_state : int, RandomState instance or None, default=None
         Initial weights, random links, batches, validation split, Monte-Carlo draws.
     tol : float, default=1e-4
-        Passes that gain less than this count as no change.
+        Passes that gain less than this count as no change: of the loss in units of
+        the mean variance of the targets (of counts, nats a row, or an event where these are
+        fewer), or of the R^2 where rows are held out.
     verbose : bool or int, default=False
         Print the loss of each pass.
     warm_start : bool, default=False
@@ -120,7 +125,7 @@ class RiemannianMLPRegressor(
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
         less the feature is needed.
     loss_, best_loss_ : float
-        Last and lowest training loss, without the penalty. With several
+        Last and lowest training loss since `fit` began, without the penalty. With several
         targets, each one's squared error counts in units of its own variance, times their
         mean variance.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
@@ -319,18 +324,8 @@ class RiemannianMLPRegressor(
     def _n_output_units(self):
         return self._n_targets
 
-    def _validation_score(self, output, v, target, weight):
-        """Mean R^2 of the targets; computed in training coordinates, where it is the same."""
-        weight = np.ones(target.shape[1]) if weight is None else weight
-        centre = np.average(target, axis=1, weights=weight)[:, None]
-        total = (target - centre) ** 2 @ weight
-        missed = (target - output.mean(v)) ** 2 @ weight
-        if not total.all():
-            raise ValueError(
-                "early_stopping=True needs a validation set on which no target is constant: R^2 is "
-                "not defined. Pass more samples or a larger validation_fraction."
-            )
-        return float(np.mean(1 - missed / total))
+    def _scorer(self, training, held_out):
+        return MeanR2.on(held_out, training)
 
     def predict(self, X):
         """Expected target of each row.
@@ -342,10 +337,11 @@ class RiemannianMLPRegressor(
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
+            In the precision of X, if its range allows. A lazy Dask array for rows of Dask; see
+            doc/scaling.md.
         """
         X = self._check_X(X)
-        mean = self._bound_output.mean(self._output_values(X)).T.astype(X.dtype, copy=False)
+        mean = in_precision(self._bound_output.mean(self._output_values(X)).T, X.dtype)
         return mean[:, 0] if self._one_target else mean
 
     def __sklearn_tags__(self):

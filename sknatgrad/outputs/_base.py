@@ -131,6 +131,13 @@ class Output:
         None.
         """
 
+    def loss_unit(self, target, sample_weight):
+        """What the loss is to be measured in: by how much gains count.
+
+        A nat, but where targets have units of their own and the loss has them too.
+        """
+        return 1.0
+
     # Output parameters --------------------------------------------------------
     def start(self, n_outputs):
         """Initial values of the output's own parameters."""

@@ -63,6 +63,10 @@ class Mixed(Output):
         for output, rows in self.groups:
             output.check_target(target[rows])
 
+    def loss_unit(self, target, sample_weight):
+        """The smallest of the groups', so that what each of them gains counts."""
+        return min(output.loss_unit(target[rows], sample_weight) for output, rows in self.groups)
+
     def loss(self, v, target):
         return sum(output.loss(v[rows], target[rows]) for output, rows in self.groups)
 

@@ -29,6 +29,11 @@ class Poisson(Output):
         if target.size and target.min() < 0:
             raise ValueError("The Poisson output needs targets >= 0.")
 
+    def loss_unit(self, target, sample_weight):
+        """A nat, or a nat an event where rows have less than one."""
+        with np.errstate(over="ignore"):
+            return float(min(1.0, np.sum(weighted_moments(target.T, sample_weight)[0])))
+
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)
 
@@ -45,7 +50,9 @@ class Poisson(Output):
         return rng.poisson(np.minimum(np.exp(v), 1e18)).astype(float)
 
     def mean(self, v):
-        return np.exp(v)
+        # Beyond the range of numbers it is infinite.
+        with np.errstate(over="ignore"):
+            return np.exp(v)
 
     def logits(self, v):
         return v

@@ -21,6 +21,22 @@ class History:
         self.validation_losses, self.validation_scores = [], []
         self.n_rejected, self.unit = 0, 1.0
         self._offset, self._start = 0.0, time.perf_counter()
+        self._of_fit = 0, 0
+
+    def begin_fit(self):
+        """Go on with a new fit, which the best values speak of."""
+        self._of_fit = len(self.losses), len(self.validation_scores)
+        self.resume()
+
+    @property
+    def best_loss(self):
+        """Lowest loss since the fit began; None without a pass."""
+        return min(self.losses[self._of_fit[0] :], default=None)
+
+    @property
+    def best_score(self):
+        """Highest validation score since the fit began; None without."""
+        return max(self.validation_scores[self._of_fit[1] :], default=None)
 
     def resume(self):
         """Go on after a pause: times continue where they ended."""
@@ -40,8 +56,10 @@ class History:
 
     def forget(self, kept):
         """Keep the last passes only, so that an endless stream does not fill memory."""
+        forgotten = max(0, len(self.losses) - kept)
         for curve in (self.losses, self.rates, self.times):
-            del curve[:-kept]
+            del curve[:forgotten]
+        self._of_fit = max(0, self._of_fit[0] - forgotten), self._of_fit[1]
 
     def __getstate__(self):
         return {**self.__dict__, "_start": 0.0}

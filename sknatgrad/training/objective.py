@@ -6,7 +6,6 @@ result does not depend on who computes it.
 """
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +16,7 @@ from ..network.buffers import BufferPool
 from ..network.inputs import Inputs
 from .coordinates import Coordinates
 from .evaluation import Differential, Evaluation
+from .overflow import quiet
 from .rows import shuffled
 from .sums import ordered_map, tree_sum
 
@@ -25,8 +25,6 @@ _MEBIBYTE = 1 << 20
 # caches; forward passes are kept only where they are cheap to keep.
 _CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 16 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
-
-_quiet = partial(np.errstate, over="ignore", invalid="ignore")
 
 
 class Penalised:
@@ -172,7 +170,7 @@ class Objective(Penalised):
             return term(point or self._point(chunk, theta, output), generator)
 
         def in_thread(item):
-            with _quiet():
+            with quiet():
                 return of_chunk(*item)
 
         if len(self._chunks) == 1:
@@ -199,7 +197,7 @@ class Objective(Penalised):
             loss = self._share(point) * point.loss() if point.weight > 0 else 0.0
             return loss, [point] if self._kept else []
 
-        with _quiet():
+        with quiet():
             loss, points = self._sum(value, _joined, parameters) or (0.0, [])
             return Evaluation(parameters, loss + self.penalty_at(parameters), loss, points)
 
@@ -243,7 +241,7 @@ class Objective(Penalised):
             return Differential(gradient, share, statistics, metric)
 
         generators = self._generators(metric, rng)
-        with _quiet():
+        with quiet():
             total = self._sum(
                 term, Differential.plus, evaluation.parameters, evaluation.points, generators
             )
@@ -259,7 +257,7 @@ class Objective(Penalised):
             return Differential(0.0, self._share(point), statistics, metric)
 
         generators = self._generators(metric, rng)
-        with _quiet():
+        with quiet():
             return self._sum(term, Differential.plus, parameters, generators=generators).means()
 
 

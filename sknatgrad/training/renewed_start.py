@@ -103,5 +103,5 @@ def _move(model, settings, objective, state, behind, shift):
     moved[topology.bias[topology.outputs[behind]]] += shift[behind]
     state.path = Path.starting_at(moved)
     state.running, state.metric_key = RunningMetric(settings.metric, 0.0), None
-    state.rule = settings.step_rule(objective.n_samples, streaming=True)
+    state.rule_key = None
     state.solver = None

@@ -9,6 +9,8 @@ from ..network.moments import weighted_moments
 
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
+# Weights of inputs that vary less than this would overflow.
+_SMALLEST = 1e-304
 _SYMMETRIC = 1e-9
 # Inputs that many scales away are of another size.
 _FAR = 10.0
@@ -22,7 +24,8 @@ class InputScale:
     Attributes
     ----------
     centre, scale : ndarray of shape (n_inputs,)
-        Scales may be negative; 0 marks an input that is constant.
+        Scales may be negative; 0 marks an input that is constant, or varies so little
+        that it is taken for constant.
     guessed : ndarray of bool, shape (n_inputs,), or None
         Inputs that were constant at their centre so far.
     """
@@ -39,7 +42,7 @@ class InputScale:
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
         centre, scale, skewness = weighted_moments(X, sample_weight)
-        scale[scale <= _CONSTANT * np.abs(centre)] = 0.0
+        scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
         scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale)
 
@@ -56,7 +59,7 @@ class InputScale:
     def with_fallback(self):
         """Inputs that were constant so far get the scale of their value, or 1."""
         size, constant = np.abs(self.centre), self.scale == 0
-        scale = np.where(constant, np.where(size > 0, size, 1.0), self.scale)
+        scale = np.where(constant, np.where(size > _SMALLEST, size, 1.0), self.scale)
         return InputScale(self.centre, scale, constant)
 
     def learned(self, X, sample_weight=None):

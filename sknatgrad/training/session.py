@@ -10,16 +10,19 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..network.initialization import standard_factor
+from .comparison import criterion
 from .coordinates import Coordinates
 from .descent import Descent, RunningMetric, training_metric
-from .evidence import Evidence
+from .evidence import Evidence, sample
 from .history import History
+from .overflow import quiet
 from .passes import BatchPass, MiniBatchPass, Path
 from .penalty import Penalty, Strength
 from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .solvers import make_solver
 from .start import (
+    loss_unit,
     standard_coordinates,
     standard_outputs,
     start_parameters,
@@ -28,7 +31,7 @@ from .start import (
     untold_scale,
 )
 from .state import TrainingState
-from .trainer import Stopping, Trainer
+from .trainer import NotFiniteError, Stopping, Trainer
 
 # Passes of `partial_fit` whose losses are remembered.
 LONGEST_STREAM = 1000
@@ -37,6 +40,7 @@ STREAM_MEMORY = 2000
 
 
 @single_thread()
+@quiet()
 def begin(model, settings, data, rng, previous=None, streaming=False):
     """Place a network at its start.
 
@@ -64,15 +68,15 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]
-        history.resume()
+        history.begin_fit()
     scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
     history.unit = coordinates.outputs.loss_unit if scaled else 1.0
-    n_samples = data.X.shape[0]
     running = RunningMetric(settings.metric, 0.0)
-    rule = settings.step_rule(n_samples, streaming)
-    state = TrainingState(coordinates, Path.starting_at(parameters), running, rule, rng, history)
+    state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
     state.row_weight, state.strength = data.mean_weight(), strength
     state.untold_scale = untold_scale(model, outputs, coordinates)
+    if not streaming:
+        state.loss_unit = loss_unit(model, data, coordinates)
     if standard.outputs is not None:
         state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
@@ -104,12 +108,16 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     if streaming:
         state.coordinates = state.coordinates.learned(data.X, data.weight)
     adapts = settings.adapts_alpha(model.network) and not streaming
-    objective = _objective(model, settings, data, state, adapts or state.strength.alpha > 0)
-    if streaming:
-        renew_start(model, settings, objective, state)
-    passes = _passes(model, settings, objective, state, streaming)
+    with quiet():
+        objective = _objective(model, settings, data, state, adapts or state.strength.alpha > 0)
+        if streaming:
+            renew_start(model, settings, objective, state)
+        passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
-    stopping = Stopping(1, 0.0, 1, warn=False) if streaming else settings.stopping
+    if streaming:
+        stopping = Stopping(1, 0.0, 1)
+    else:
+        stopping = _stopping(settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
     evidence = None
     if adapts:
@@ -119,7 +127,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     error = None
     try:
         trainer.run()
-    except ValueError as problem:
+    except NotFiniteError as problem:
         error = problem
     state.path = trainer.path
     if adapts:
@@ -131,13 +139,38 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     n_iter = trainer.n_iter
     if streaming:
         state.history.forget(LONGEST_STREAM)
-    return Outcome(n_iter, n_iter * objective.n_samples, float(loss), trainer.interrupted, error)
+    return Outcome(
+        n_iter,
+        n_iter * objective.n_samples,
+        float(loss),
+        trainer.interrupted,
+        trainer.ran_out and not streaming,
+        error,
+    )
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
     """One independent start: ``(Outcome, TrainingState)``."""
     state = begin(model, settings, data, check_random_state(seed), previous)
     return run(model, settings, data, state, validation, observer), state
+
+
+@single_thread()
+@quiet()
+def compared_by(model, settings, data, state):
+    """What tells good starts from bad ones once they have run; the less, the better.
+
+    Minus the best validation score where there is one, else what `criterion` says of
+    the training data.
+    """
+    if state.history.best_score is not None:
+        return -state.history.best_score
+    data = data.in_units_of(state.row_weight)
+    objective = _objective(model, settings, data, state, state.strength.alpha > 0)
+    adapts = settings.adapts_alpha(model.network)
+    if adapts and not data.whole_batches_only:
+        objective = sample(objective)
+    return criterion(objective, state.path.average, adapts)
 
 
 @dataclass(frozen=True)
@@ -152,15 +185,21 @@ class Outcome:
         Training loss of the last pass.
     interrupted : bool
         Whether the user stopped it.
-    error : ValueError or None
+    ran_out : bool
+        Whether `max_iter` passes were not enough.
+    error : NotFiniteError or None
         What ended it, if it overflowed.
+    criterion : float
+        Of `compared_by`, where there are several starts.
     """
 
     n_iter: int
     n_seen: int
     loss: float
     interrupted: bool
-    error: ValueError | None = None
+    ran_out: bool = False
+    error: NotFiniteError | None = None
+    criterion: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -210,8 +249,10 @@ def _passes(model, settings, objective, state, streaming):
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)
     whole = not streaming and batch_size == n_samples
-    if not whole and not state.rule.stochastic:
-        state.rule = settings.step_rule(n_samples, streaming)
+    # Steps of a fit grow small in the end; a stream goes on for ever.
+    rule_key = settings.learning_rate, settings.learning_rate_init, streaming
+    if state.rule_key != rule_key:
+        state.rule, state.rule_key = settings.step_rule(n_samples, streaming), rule_key
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode
     if (not whole and state.running.window == 0) or state.metric_key != key:
@@ -249,6 +290,15 @@ def _solver(model, settings, state, descent, batch_size):
     solver = make_solver(descent, topology, batch_size, state.running.window, bool(own), key)
     solver.take_over(state.solver)
     return solver
+
+
+def _stopping(settings, state, validation):
+    """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
+    stopping, unit = settings.stopping, state.loss_unit
+    if validation is not None:
+        _, score = validation
+        unit = 1.0 if score is not None else unit * state.history.unit
+    return replace(stopping, tol=stopping.tol * unit)
 
 
 def _validator(model, settings, state, data, score):

@@ -57,6 +57,14 @@ def untold_scale(model, outputs, coordinates):
     return outputs if usable else None
 
 
+def loss_unit(model, data, coordinates):
+    """What `tol` is told in, in the loss that is minimised."""
+    if coordinates.outputs is not None:
+        return 1.0
+    unit = model.output.loss_unit(data.target, data.weight)
+    return unit if np.isfinite(unit) and unit > 0 else 1.0
+
+
 def target_factor(topology, outputs):
     """What scales weights as if the outputs had unit scale; `outputs` an `OutputScale`."""
     if outputs is None:

@@ -124,13 +124,17 @@ class TrainingState:
     path : Path
         The iterates, in these coordinates.
     running : RunningMetric
-    rule : StepRule
     rng : RandomState
     history : History
     strength : Strength
         Of the penalty, for targets in standard units.
     untold_scale : OutputScale or None
         Units of the targets that `coordinates` leave as they are.
+    rule : StepRule or None
+    rule_key : tuple
+        What the rule was made for.
+    loss_unit : float
+        What `tol` is told in, in the loss that is minimised.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float
@@ -147,11 +151,13 @@ class TrainingState:
     coordinates: Coordinates
     path: Path
     running: RunningMetric
-    rule: StepRule
     rng: np.random.RandomState
     history: History
     strength: Strength = field(default_factory=Strength)
     untold_scale: OutputScale | None = None
+    rule: StepRule | None = None
+    rule_key: tuple | None = None
+    loss_unit: float = 1.0
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0

@@ -1,10 +1,10 @@
 """Passes over the data until nothing is gained, time is up or the user stops."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+
+from .overflow import quiet
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,15 @@ class Stopping:
         A pass that improves the best value by less than this gains nothing.
     n_iter_no_change : int or float
         Stop after so many passes in a row without gain.
-    warn : bool
-        Warn if `max_iter` passes were not enough.
     """
 
     max_iter: int
     tol: float
     n_iter_no_change: float
-    warn: bool = True
+
+
+class NotFiniteError(ValueError):
+    """The loss or a parameter has stopped being finite."""
 
 
 class Trainer:
@@ -52,6 +53,8 @@ class Trainer:
         After the last completed pass; the best one if there is a validation.
     interrupted : bool
         Whether the user stopped the training.
+    ran_out : bool
+        Whether `max_iter` passes were not enough.
     best : float
         Lowest penalised loss (with its sign changed), or highest validation score.
     """
@@ -62,30 +65,22 @@ class Trainer:
         self.path = passes.path
         self._before = len(history.losses), len(history.validation_scores)
         self.best, self._without_gain = -np.inf, 0
-        self._best_path, self.interrupted = None, False
+        self._best_path, self.interrupted, self.ran_out = None, False, False
 
     def run(self):
         """Train.
 
         Raises
         ------
-        ValueError
+        NotFiniteError
             If the loss or a parameter stops being finite; `path` is that of the pass
             before.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` passes were not enough.
-        UserWarning
-            If the user interrupted the training.
         """
         try:
             self._run()
         except KeyboardInterrupt:
             self.interrupted = True
             self._drop_unfinished()
-            warnings.warn("Training interrupted by user.", stacklevel=4)
         if self._best_path is not None:
             self.path = self._best_path
 
@@ -124,14 +119,9 @@ class Trainer:
             stalled = self._stalled(-loss if score is None else score)
             if asked or stalled or (spent and not self._searching):
                 return
-        if self.stopping.max_iter and self.stopping.warn:
-            warnings.warn(
-                f"Maximum iterations ({self.stopping.max_iter}) reached and the optimization "
-                "hasn't converged yet.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+        self.ran_out = self.stopping.max_iter > 0
 
+    @quiet()
     def _pass(self):
         """Losses of one pass, and score and loss on held-out data (None without)."""
         if self.evidence is not None and self.evidence.due:
@@ -139,7 +129,7 @@ class Trainer:
         loss, data_loss = self.passes.run(self.history)
         parameters = self.passes.parameters
         if not (np.isfinite(loss) and np.isfinite(parameters).all()):
-            raise ValueError(
+            raise NotFiniteError(
                 "Solver produced non-finite parameter weights. The input data may contain "
                 "large values and need to be preprocessed, or the learning rate is too large."
             )

@@ -1,7 +1,6 @@
 """Training by the paper's rules, step by step."""
 
 import time
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,6 @@ import numpy as np
 from ...training import History, Stopping
 from ...training.session import begin, run
 from ...training.settings import Settings
-from ..race import INTERRUPTED
 from .methods import FIRST_RATE
 
 _RECORDED = 120
@@ -50,7 +48,7 @@ def settings_of(method, n_samples, n_steps=None, learning_rate="adaptive"):
         n_init_samples="auto",
         shuffle=False,
         alpha=0.0,
-        stopping=Stopping(n_steps or method.n_steps, 0.0, np.inf, warn=False),
+        stopping=Stopping(n_steps or method.n_steps, 0.0, np.inf),
     )
 
 
@@ -85,9 +83,7 @@ def train(setting, settings, seed=0):
 
 def advance(model, settings, data, state):
     """Go on from a state for as many steps as the settings say."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=INTERRUPTED)  # said by what is raised
-        outcome = run(model, settings, data, state)
+    outcome = run(model, settings, data, state)
     if outcome.interrupted:
         raise KeyboardInterrupt
     if outcome.error is not None:
