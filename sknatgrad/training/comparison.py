@@ -41,7 +41,6 @@ def _surprise(objective, evaluation):
         return np.inf
     weight, variance = objective.penalty.weight, curvature.variance(curvature.free(alpha))
     n_labels = weight * objective.network.topology.n_outputs
-    volume = sum(np.log1p(values / alpha).sum() for values, _ in curvature._parts) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         fit = np.divide(weight * evaluation.loss, variance) + n_labels * np.log(variance) / 2
-    return float(fit + volume)
+    return float(fit + curvature.volume(alpha))

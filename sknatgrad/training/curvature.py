@@ -129,6 +129,10 @@ class Curvature:
             group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
         return degrees
 
+    def volume(self, strength):
+        """``sum_i ln(1 + l_i / strength) / 2``: how much larger the prior's volume is, nats."""
+        return sum(np.log1p(values / strength).sum() for values, _ in self._parts) / 2
+
     def _shares(self, strength):
         """``l / (l + strength)`` of each group, with what `_parts` has of its eigenvectors."""
         for group, (values, squares) in zip(self._topology.groups, self._parts, strict=True):

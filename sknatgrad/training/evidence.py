@@ -36,9 +36,10 @@ class Evidence:
 
     The noise variance is the dispersion of the residuals, in units of the variance that
     the outputs themselves speak of, corrected for the g degrees of freedom. A square
-    loss leaves it free. Others say that it is 1; but labels are often cleaner than
-    that, so the dispersion's square root is taken: half of the way, in logarithms.
-    Labels of a row that go together are fewer observations than they seem.
+    loss leaves it free; of several targets, noisy ones count for more. Others say that
+    it is 1; but labels are often cleaner than that, so the dispersion's square root is
+    taken: half of the way, in logarithms. Labels of a row that go together are fewer
+    observations than they seem.
 
     One number a for all layers: with one a layer, rescaling layers against each other
     would lower the penalty without end. The weights of each feature have theirs
@@ -71,12 +72,13 @@ class Evidence:
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
+        self._last = self._first + ESTIMATES
         self.temperature, self.likeness = temperature, likeness
 
     @property
     def searching(self):
         """Whether it is still being looked for: that all is learnt by heart means little."""
-        return self.n_passes < self._first + ESTIMATES
+        return self.n_passes < self._last
 
     @property
     def due(self):
@@ -87,8 +89,8 @@ class Evidence:
         """
         if self._blank:
             return self._whole
-        wanted = self.n_passes <= self._first + ESTIMATES or self.n_passes % EVERY == 0
-        return wanted and self.n_passes >= self._first
+        followed = self.n_passes > self._last and self.n_passes % EVERY == 0
+        return self._first <= self.n_passes <= self._last or followed
 
     def end_pass(self):
         """Count a pass."""
@@ -108,7 +110,7 @@ class Evidence:
         curvature = Curvature(objective, evaluation)
         penalty, alpha = objective.penalty, START * curvature.variance(0.0)
         if not self._blank:
-            settled = self.n_passes > self._first + ESTIMATES and penalty
+            settled = self.n_passes > self._last and penalty
             alpha = (self._held if settled else self._most_probable)(penalty, curvature)
         if np.isfinite(alpha) and alpha > 0:
             features = None if self._blank else self._of_features(penalty, curvature, alpha)

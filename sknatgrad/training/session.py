@@ -114,15 +114,11 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
             renew_start(model, settings, objective, state)
         passes = _passes(model, settings, objective, state, streaming)
     validate = None if validation is None else _validator(model, settings, state, *validation)
-    if streaming:
-        stopping = Stopping(1, 0.0, 1)
-    else:
-        stopping = _stopping(settings, state, validation)
+    stopping = Stopping(1, 0.0, 1) if streaming else _stopping(settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
     evidence = None
     if adapts:
-        n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
-        evidence = Evidence(passes.n_steps, n_passes, learnt)
+        evidence = Evidence(passes.n_steps, state.strength.n_passes, bool(state.history.losses))
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence)
     error = None
     try:

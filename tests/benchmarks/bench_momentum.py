@@ -23,7 +23,9 @@ PASSES = (5, 10, 20, 40, 80)
 
 def losses(estimator, X, y):
     """After so many passes."""
-    model = estimator(alpha=1.0, random_state=0, max_iter=max(PASSES), tol=0.0).fit(X, y)
+    model = estimator(
+        alpha=1.0, batch_size=len(X), random_state=0, max_iter=max(PASSES), tol=0.0
+    ).fit(X, y)
     unit = 1.0 if estimator is RiemannianMLPClassifier else y.var()
     return [model.loss_curve_[n - 1] / unit for n in PASSES]
 

@@ -5,8 +5,10 @@ of classifications. Small and noisy tables, where the penalty matters most.
 """
 
 import warnings
+from functools import partial
 from unittest import mock
 
+import numpy as np
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -23,6 +25,7 @@ from sknatgrad.training import evidence, session
 from sknatgrad.training.evidence import Evidence
 
 DIABETES = load_diabetes(return_X_y=True)
+PLANE = np.random.default_rng(0).uniform(-1, 1, size=(700, 2))
 REGRESSIONS = {
     "diabetes, 20": (DIABETES, (20,)),
     "diabetes, 100": (DIABETES, (100,)),
@@ -39,11 +42,18 @@ CLASSES = {
         (100,),
     ),
     "digits, 30": (load_digits(return_X_y=True), (30,)),
+    "checkerboard, 100": ((PLANE, np.floor(2 * PLANE).sum(axis=1) % 2), (100,)),
 }
 VARIANTS = {
     "T = 0.1": {"temperature": 0.1},
     "T = 1": {"temperature": 1.0},
     "one strength of all features": {"likeness": 1e12},
+}
+SCHEDULES = {
+    "the first estimate after one step": {"EARLIEST": 1},
+    "the same, from alpha = 1": {"EARLIEST": 1, "START": 1.0},
+    "after sixteen steps, from alpha = 0.1": {"EARLIEST": 16, "START": 0.1},
+    "an estimate after every pass": {"ESTIMATES": 1_000_000},
 }
 
 
@@ -71,9 +81,10 @@ if __name__ == "__main__":
     with threadpool_limits(1):
         print_row("default", scores())
         for name, own in VARIANTS.items():
-            with mock.patch.object(session, "Evidence", lambda own=own: Evidence(**own)):
+            with mock.patch.object(session, "Evidence", partial(Evidence, **own)):
                 print_row(name, scores())
-        with mock.patch.object(evidence, "FIRST", 1_000_000):
-            print_row("an estimate after every pass", scores())
+        for name, own in SCHEDULES.items():
+            with mock.patch.multiple(evidence, **own):
+                print_row(name, scores())
         for alpha in (0.0, 1.0, 10.0, 100.0):
             print_row(f"alpha = {alpha:g}", scores(alpha=alpha))

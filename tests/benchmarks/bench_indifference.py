@@ -1,0 +1,62 @@
+"""How far default fits part when features are written in other units.
+
+    python tests/benchmarks/bench_indifference.py [DATA ...]
+
+On the data sets of `bench_race.py`, one hidden layer of 100 units: the largest difference of
+a test row's prediction after whole trainings, in probability or deviations of the target.
+Sparse data are not shifted.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+from bench_race import HIDDEN, NAMES, load_task
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+
+
+def changes(X):
+    """Name and function of each change that these rows allow."""
+    factors = 10 ** np.random.default_rng(0).uniform(-6, 6, size=X.shape[1])
+    scales = {
+        "1000 x": lambda X: 1000 * X,
+        "columns x 1e-6 to 1e6": lambda X: X @ sparse.diags_array(factors),
+    }
+    shifts = {"x + 1000": lambda X: X + 1e3, "1 - x": lambda X: 1 - X}
+    return scales | dict.fromkeys(shifts) if sparse.issparse(X) else scales | shifts
+
+
+def answers(task, change):
+    """Predictions for the test rows of a fit of changed rows, and the passes it took."""
+    if task.kind in ("regression", "multioutput"):
+        model = RiemannianMLPRegressor(hidden_layer_sizes=HIDDEN, random_state=0)
+        predict = model.predict
+    else:
+        model = RiemannianMLPClassifier(HIDDEN, random_state=0)
+        predict = model.predict_proba
+    model.fit(change(task.X_train.astype(float)), task.y_train)
+    return np.asarray(predict(change(task.X_test.astype(float)))), model.n_iter_
+
+
+def main(names):
+    """Print a Markdown table."""
+    header = list(changes(np.empty((0, 1))))
+    print("| data | passes | " + " | ".join(header) + " |")
+    print("|---" * (2 + len(header)) + "|")
+    for name in names:
+        task = load_task(name, 0)
+        known, n_passes = answers(task, lambda X: X)
+        parted = [
+            "" if change is None else f"{np.abs(answers(task, change)[0] - known).max():.0e}"
+            for change in changes(task.X_train).values()
+        ]
+        print(f"| {name} | {n_passes} | " + " | ".join(parted) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        main(sys.argv[1:] or NAMES)
