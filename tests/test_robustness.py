@@ -79,16 +79,15 @@ def cases(*data):
 def test_units_of_features_do_not_matter(default, data, metric, change):
     """The whole default training gives the same probabilities to 1e-6, in as many passes.
 
-    But for one: on breast_cancer, whose columns are correlated to 0.998, shifted by 1000 (values
-    then hold three digits less), the steps of kron_bp enlarge rounding errors about twice each.
-    Without penalty they are 1e-5 after its 15 passes: bounded by 1e-4 here.
+    But for one: on digits shifted by 1000 (values then hold three digits less), the 108 passes of
+    qd_fisher enlarge rounding errors to 2e-6: bounded by 1e-5 here.
     """
     X, y, old, want = default(data, metric)
     new = RiemannianMLPClassifier(metric=metric, random_state=0).fit(CHANGES[change](X), y)
-    rough = (data, metric, change) == ("breast_cancer", "kron_bp", "shift")
+    rough = (data, metric, change) == ("digits", "qd_fisher", "shift")
     assert new.n_iter_ == old.n_iter_
     np.testing.assert_allclose(
-        new.predict_proba(CHANGES[change](X)), want, rtol=0, atol=1e-4 if rough else 1e-6
+        new.predict_proba(CHANGES[change](X)), want, rtol=0, atol=1e-5 if rough else 1e-6
     )
 
 
