@@ -58,6 +58,17 @@ def test_units_of_features_do_not_matter(name, change):
     assert np.abs(trained(name, change) - trained(name)).max() < 1e-6
 
 
+def test_a_far_origin_costs_no_digits():
+    """Where no row is rounded, not even the first pass is: rare events, counted from 2^30."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((400, 6)) < 0.02) + 1.0 * (rng.random((400, 6)) < 0.5)
+    y = X.sum(axis=1) + 0.1 * rng.normal(size=400)
+    near, far = (
+        RiemannianMLPRegressor(max_iter=1, random_state=0).fit(rows, y) for rows in (X, X + 2**30)
+    )
+    assert abs(near.loss_ - far.loss_) < 1e-10 * near.loss_
+
+
 @pytest.mark.parametrize("name", DATA)
 def test_sigmoid_and_tanh_units_learn_the_same(name):
     """The paper's correspondence of units holds over whole trainings."""

@@ -1,5 +1,7 @@
 """The differential of a network against loops over units, links and samples."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import reference as ref
@@ -269,13 +271,25 @@ def test_moments_of_columns(form, scale):
     repeated = np.repeat(X, weights, axis=0)
     for given, sample_weight, rows in ((X, weights, repeated), (X, None, X)):
         unit = rows[:, [0, 1, 3]] / scale
-        mean, deviation, skewness = weighted_moments(form(given), sample_weight)
+        mean, deviation, skewness, _ = weighted_moments(form(given), sample_weight)
         centred = unit - unit.mean(axis=0)
         assert_close(mean[[0, 1, 3]] / scale, unit.mean(axis=0), 1e-13)
         assert_close(deviation[[0, 1, 3]] / scale, unit.std(axis=0), 1e-13)
         third = (centred**3).mean(axis=0) / unit.std(axis=0) ** 3
         assert_close(skewness[[0, 1, 3]], third, 1e-12)
         assert mean[2] == deviation[2] == skewness[2] == 0
+
+
+def test_rest_of_the_mean():
+    """The rounding error of means far from 0, to digits that the means do not have."""
+    X = (np.random.default_rng(0).random((700, 5)) < 0.01) + 1e6
+    moments = weighted_moments(X)
+    exact = [
+        float(Fraction(int(column.sum())) / 700 - Fraction(mean))
+        for column, mean in zip(X.T, moments.mean, strict=True)
+    ]
+    assert_close(moments.rest, exact, 1e-5)
+    assert np.abs(exact).max() > 1e-12
 
 
 def means_of(lin):

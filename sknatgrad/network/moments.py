@@ -1,9 +1,29 @@
 """Weighted moments of the columns of a data matrix."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import sparse
 
-_CHUNK = 8192
+# Numbers that stay in the processor's caches.
+_CACHED = 1 << 18
+
+
+class Moments(NamedTuple):
+    """Weighted moments of the columns of a matrix, each of shape (n_columns,).
+
+    Attributes
+    ----------
+    mean, deviation, skewness : ndarray
+    rest : ndarray
+        Mean of what is left when `mean` is subtracted: its rounding error, which matters
+        where columns are far from 0 and vary little.
+    """
+
+    mean: np.ndarray
+    deviation: np.ndarray
+    skewness: np.ndarray
+    rest: np.ndarray
 
 
 def weighted_moments(X, sample_weight=None):
@@ -17,7 +37,7 @@ def weighted_moments(X, sample_weight=None):
 
     Returns
     -------
-    mean, deviation, skewness : ndarray of shape (n_columns,)
+    Moments
         Computed in two passes over a few rows at a time; neither overflows nor makes
         sparse data dense.
     """
@@ -31,11 +51,16 @@ def weighted_moments(X, sample_weight=None):
         return _sparse_moments(X, weight)
 
     def each(function, *arguments):
-        for start in range(0, X.shape[0], _CHUNK):
-            part = slice(start, start + _CHUNK)
+        for part in cached_parts(X.shape):
             yield function(X[part], weight[part], *arguments)
 
     return moments_by_parts(each)
+
+
+def cached_parts(shape):
+    """Slices of a matrix's rows, small enough for several steps to cost one trip to memory."""
+    length = max(1, _CACHED // max(1, shape[1]))
+    return (slice(start, start + length) for start in range(0, shape[0], length))
 
 
 def moments_by_parts(each):
@@ -51,11 +76,14 @@ def moments_by_parts(each):
     lowest, highest = np.min(lowest, axis=0), np.max(highest, axis=0)
     unit = _unit(np.maximum(highest, -lowest))
     mean = sum(each(_mean, unit))
-    variance, third = (sum(parts) for parts in zip(*each(_powers, unit, mean), strict=True))
+    powers = zip(*each(_powers, unit, mean), strict=True)
+    rest, variance, third = (sum(parts) for parts in powers)
     # The mean of equal values is rounded; these columns are to be exactly constant.
     same = highest == lowest
-    mean[same], variance[same], third[same] = (highest / unit)[same], 0.0, 0.0
-    return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
+    mean[same] = (highest / unit)[same]
+    for power in (rest, variance, third):
+        power[same] = 0.0
+    return _moments(unit, mean, variance, third, rest)
 
 
 def _extremes(X, weight):
@@ -67,13 +95,13 @@ def _mean(X, weight, unit):
 
 
 def _powers(X, weight, unit, mean):
-    """Sums of squares and cubes of the deviations from the mean."""
+    """Sums of the deviations from the mean, of their squares and of their cubes."""
     deviation = X / unit
     deviation -= mean
     square = deviation * deviation
-    variance = weight @ square
+    rest, variance = weight @ deviation, weight @ square
     square *= deviation
-    return variance, weight @ square
+    return rest, variance, weight @ square
 
 
 def _unit(size):
@@ -98,7 +126,12 @@ def _sparse_moments(X, weight):
         + absent * (-mean) ** power
         for power in (2, 3)
     )
-    return mean * unit, np.sqrt(variance) * unit, _skewness(variance, third)
+    return _moments(unit, mean, variance, third, np.zeros_like(mean))
+
+
+def _moments(unit, mean, variance, third, rest):
+    """All told in units `unit`."""
+    return Moments(mean * unit, np.sqrt(variance) * unit, _skewness(variance, third), rest * unit)
 
 
 def _skewness(variance, third):

@@ -24,7 +24,7 @@ class Square(Output):
     def starting_point(self, target, sample_weight, n_outputs):
         if not self.free_scale:
             return None
-        centre, scale, _ = weighted_moments(target.T, sample_weight)
+        centre, scale, *_ = weighted_moments(target.T, sample_weight)
         # Below this the deviation is the rounding error of the mean.
         return centre, np.where(scale > 1e-13 * np.abs(centre), scale, 0.0)
 

@@ -1,11 +1,12 @@
 """Where the data have their origin, scale and orientation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
-from ..network.moments import weighted_moments
+from ..metrics.linalg import safe_divide
+from ..network.moments import cached_parts, weighted_moments
 
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
@@ -14,7 +15,6 @@ _SMALLEST = 1e-304
 _SYMMETRIC = 1e-9
 # Inputs that many scales away are of another size.
 _FAR = 10.0
-_CHUNK = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +26,16 @@ class InputScale:
     centre, scale : ndarray of shape (n_inputs,)
         Scales may be negative; 0 marks an input that is constant, or varies so little
         that it is taken for constant.
+    rest : float or ndarray
+        Where data of this centre have their mean, in these coordinates: about 0, but for
+        the rounding error of a centre far from 0.
     guessed : ndarray of bool, shape (n_inputs,), or None
         Inputs that were constant at their centre so far.
     """
 
     centre: np.ndarray
     scale: np.ndarray
+    rest: np.ndarray | float = 0.0
     guessed: np.ndarray | None = None
 
     @classmethod
@@ -41,15 +45,15 @@ class InputScale:
         The sign makes the coordinates the same for x and -x (1 - x, for a binary
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
-        centre, scale, skewness = weighted_moments(X, sample_weight)
+        centre, scale, skewness, rest = weighted_moments(X, sample_weight)
         scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
         scale[skewness < -_SYMMETRIC] *= -1
-        return cls(centre, scale)
+        return cls(centre, scale, safe_divide(rest, scale))
 
     def without_centre(self):
         """The scale alone, which keeps sparse inputs sparse."""
         guessed = None if self.guessed is None else self.guessed & (self.centre == 0)
-        return InputScale(np.zeros_like(self.centre), self.scale, guessed)
+        return InputScale(np.zeros_like(self.centre), self.scale, guessed=guessed)
 
     def relative_to(self, other):
         """The same place and scale, told in the coordinates `other`."""
@@ -60,7 +64,7 @@ class InputScale:
         """Inputs that were constant so far get the scale of their value, or 1."""
         size, constant = np.abs(self.centre), self.scale == 0
         scale = np.where(constant, np.where(size > _SMALLEST, size, 1.0), self.scale)
-        return InputScale(self.centre, scale, constant)
+        return replace(self, scale=scale, guessed=constant)
 
     def learned(self, X, sample_weight=None):
         """The same, with larger scales where inputs that were constant so far ask for them.
@@ -71,11 +75,12 @@ class InputScale:
         """
         if self.guessed is None or not self.guessed.any():
             return self
-        mean, deviation, _ = weighted_moments(X, sample_weight)
-        distance = np.hypot(deviation, mean - self.centre)
+        moments = weighted_moments(X, sample_weight)
+        distance = np.hypot(moments.deviation, moments.mean - self.centre)
         far = self.guessed & (distance > _FAR * self.scale)
         known = distance > _CONSTANT * np.abs(self.centre)
-        return InputScale(self.centre, np.where(far, distance, self.scale), self.guessed & ~known)
+        scale = np.where(far, distance, self.scale)
+        return replace(self, scale=scale, guessed=self.guessed & ~known)
 
     @property
     def divisor(self):
@@ -89,7 +94,7 @@ class InputScale:
                 return self.apply(X.toarray())
             return sparse.csr_array(X).multiply(1 / self.divisor).tocsr()
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
-        for start in range(0, len(X), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            scaled[part] = (X[part] - self.centre) / self.divisor
+        divisor = self.divisor
+        for part in cached_parts(X.shape):
+            scaled[part] = (X[part] - self.centre) / divisor
         return scaled

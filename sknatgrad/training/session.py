@@ -64,7 +64,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     standard = standard_coordinates(model, data, outputs, streaming)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
-        parameters = coordinates.inward(start_parameters(model, standard, rng))
+        parameters = start_parameters(model, standard, coordinates, rng)
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]

@@ -1,5 +1,7 @@
 """Where a training starts, and the coordinates in which it works."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
@@ -75,13 +77,16 @@ def target_factor(topology, outputs):
     return scale[topology.source] / scale[topology.n_inputs + topology.owner]
 
 
-def start_parameters(model, standard, rng):
-    """Initial parameters for the data as given."""
+def start_parameters(model, standard, coordinates, rng):
+    """Initial parameters of a network in `coordinates`, drawn in those called `standard`."""
     moving = (standard.inputs.scale != 0).astype(float)
-    theta = initialize(model.network, rng, 0.0, moving)
+    theta = initialize(model.network, rng, standard.inputs.rest, moving)
     theta[_straight(model.network.topology)] = 0.0
     own = model.output.start(model.network.topology.n_outputs)
-    return standard.outward(np.concatenate([theta, own]))
+    if coordinates.inputs is standard.inputs:
+        # Told for the data as given, biases are large where inputs are far from 0.
+        standard, coordinates = replace(standard, inputs=None), replace(coordinates, inputs=None)
+    return coordinates.inward(standard.outward(np.concatenate([theta, own])))
 
 
 def _straight(topology):
