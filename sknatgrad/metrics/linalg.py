@@ -36,8 +36,10 @@ def safe_divide(numerator, denominator):
     """Quotient, 0 where the denominator is 0 or the quotient overflows."""
     with np.errstate(all="ignore"):
         quotient = np.divide(numerator, denominator)
-    finite = np.isfinite(quotient)
-    return quotient if finite.all() else np.where(finite, quotient, 0.0)
+        # The sum is quicker to look at, and not finite if one of them is not.
+        if np.isfinite(quotient.sum()):
+            return quotient
+    return np.where(np.isfinite(quotient), quotient, 0.0)
 
 
 def centred_factor(blocks, relative=0.0, absolute=None):

@@ -15,22 +15,24 @@ _FEWEST_LEFT = 0.1
 
 
 class _Observed(Reduction):
-    """Another reduction's statistics, behind what the outputs and the labels are.
+    """What the outputs and the labels are, and another reduction's statistics.
 
-    That is the mean squares of the scores at the outputs, and second moments of what
-    tells how far outputs go together.
+    That is the mean squares of the scores at the outputs, what the outputs expect them to
+    be, and second moments of what tells how far outputs go together.
     """
 
-    def __init__(self, base):
+    def __init__(self, base=None):
         self.base = base
 
     def statistics(self, point, modulus, rng):
         score = point.output.score(point.distribution, point.target)
         squares = score**2 @ point.lin.sample_share
-        return (squares, _moments(point, score), *self.base.statistics(point, modulus, rng))
+        expected = point.mean(point.values(modulus, rng)[point.lin.topology.outputs])
+        more = () if self.base is None else self.base.statistics(point, modulus, rng)
+        return (squares, expected, _second_moments(point, score), *more)
 
 
-def _moments(point, score):
+def _second_moments(point, score):
     """``E[(1, s) (1, s)^T]``, s the residuals; where their scale is known, the labels.
 
     Labels as the scores at equal outputs: affine in them. Empty where it would be too
@@ -61,7 +63,41 @@ class _Blocks(Reduction):
         return (point.mean(values), *blocks)
 
 
-class Curvature:
+class Noise:
+    """What the residuals at some parameters say of the noise, relative to what is expected.
+
+    Parameters
+    ----------
+    objective : Objective
+        With a penalty.
+    evaluation : Evaluation
+    base : Reduction, optional
+        Statistics to compute beside.
+    """
+
+    def __init__(self, objective, evaluation, base=None):
+        metric = Metric(Backpropagated(), _Observed(base))
+        _, (statistics, _) = objective.differentiate(evaluation, metric)
+        squares, expected, moments, *self._statistics = statistics
+        self._scale_is_free = np.all(objective.output.free_scale)
+        tell = _of_free_scale if self._scale_is_free else _of_known_scale
+        self._noise, count = tell(squares, expected, moments)
+        self._weight = objective.penalty.weight
+        self._observed = self._weight * count
+
+    def variance(self, free):
+        """Of the noise, if the data determine `free` degrees of freedom.
+
+        The unit of the loss: 1 where the output knows how noisy it is.
+        """
+        return self.noise(free) if self._scale_is_free else 1.0
+
+    def noise(self, free):
+        """What the residuals say of it."""
+        return self._noise / max(1 - free / self._observed, _FEWEST_LEFT)
+
+
+class Curvature(Noise):
     """The backpropagated metric times the number of observations, at some parameters.
 
     In coordinates in which the penalty is a multiple of the identity, where biases
@@ -85,24 +121,17 @@ class Curvature:
     def __init__(self, objective, evaluation):
         topology = self._topology = objective.network.topology
         self.squares = evaluation.parameters[: topology.n_parameters] ** 2
-        self._weight, self._relative = objective.penalty.weight, objective.penalty.relative()
+        self._relative = objective.penalty.relative()
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
-        reduction = _Observed(_Blocks() if self._narrow else QuasiDiagonal())
-        metric = Metric(Backpropagated(), reduction)
-        _, ((squares, moments, *self._moments), _) = objective.differentiate(evaluation, metric)
-        expected = self._moments[0] if self._narrow else self._moments[0][topology.bias]
-        self._scale_is_free = np.all(objective.output.free_scale)
-        tell = _of_free_scale if self._scale_is_free else _of_known_scale
-        self._noise, count = tell(squares, expected[topology.outputs], moments)
-        self._observed = self._weight * count
+        super().__init__(objective, evaluation, _Blocks() if self._narrow else QuasiDiagonal())
 
     @cached_property
     def _parts(self):
         """Eigenvalues of each group, and the squares of the eigenvectors or None."""
         spectrum = _of_blocks if self._narrow else _of_diagonals
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = spectrum(self._topology, self._relative, self._moments)
+            parts = spectrum(self._topology, self._relative, self._statistics)
             return [(self._weight * values, squares) for values, squares in parts]
 
     @property
@@ -138,17 +167,6 @@ class Curvature:
         for group, (values, squares) in zip(self._topology.groups, self._parts, strict=True):
             yield group, safe_divide(values, values + strength), squares
 
-    def variance(self, free):
-        """Of the noise, if the data determine `free` degrees of freedom.
-
-        The unit of the loss: 1 where the output knows how noisy it is.
-        """
-        return self.noise(free) if self._scale_is_free else 1.0
-
-    def noise(self, free):
-        """What the residuals say of it."""
-        return self._noise / max(1 - free / self._observed, _FEWEST_LEFT)
-
 
 def _of_free_scale(squares, expected, moments):
     """Noise variance and number of outputs that a square loss speaks of.
@@ -180,8 +198,8 @@ def _of_known_scale(squares, expected, moments):
     return noise * float(together), float(safe_divide(trace**2, size)) or 1.0
 
 
-def _of_blocks(topology, relative, moments):
-    modulus, *blocks = moments
+def _of_blocks(topology, relative, statistics):
+    modulus, *blocks = statistics
     for group, block in zip(topology.groups, blocks, strict=True):
         scale = np.sqrt(group.take(relative)[: len(block), 1:])
         _, covariance = without_bias(block)
@@ -193,8 +211,8 @@ def _of_blocks(topology, relative, moments):
         yield share * np.maximum(values, 0.0), vectors**2
 
 
-def _of_diagonals(topology, relative, moments):
-    border, diagonal = moments
+def _of_diagonals(topology, relative, statistics):
+    border, diagonal = statistics
     corner = border[topology.bias][topology.owner]
     values = safe_divide(centred_variance(corner, border, diagonal), relative)
     for group in topology.groups:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..metrics.linalg import safe_divide
-from .curvature import Curvature
+from .curvature import Curvature, Noise
 from .penalty import Strength
 
 # Rows that speak for the others where training works in mini-batches.
@@ -107,15 +107,23 @@ class Evidence:
         evaluation : Evaluation
             At the parameters of the moment.
         """
-        curvature = Curvature(objective, evaluation)
-        penalty, alpha = objective.penalty, START * curvature.variance(0.0)
-        if not self._blank:
-            settled = self.n_passes > self._last and penalty
-            alpha = (self._held if settled else self._most_probable)(penalty, curvature)
-        if np.isfinite(alpha) and alpha > 0:
-            features = None if self._blank else self._of_features(penalty, curvature, alpha)
-            free = curvature.free(alpha)
-            penalty.strength = Strength(alpha, features, curvature.variance(free))
+        penalty = objective.penalty
+        if self._blank:
+            variance = Noise(objective, evaluation).variance(0.0)
+            found = Strength(START * variance, None, variance)
+        else:
+            found = self._estimate(penalty, Curvature(objective, evaluation))
+        if np.isfinite(found.alpha) and found.alpha > 0:
+            penalty.strength = found
+
+    def _estimate(self, penalty, curvature):
+        """The strengths that are asked for, of all weights and of each feature."""
+        settled = self.n_passes > self._last and penalty
+        alpha = (self._held if settled else self._most_probable)(penalty, curvature)
+        if not np.isfinite(alpha):
+            return Strength(alpha)
+        features = self._of_features(penalty, curvature, alpha)
+        return Strength(alpha, features, curvature.variance(curvature.free(alpha)))
 
     @staticmethod
     def _held(penalty, curvature):
