@@ -59,11 +59,12 @@ class Penalised:
 
     def _with_penalty(self, gradient, parameters):
         """Minus the gradient, with the penalty's."""
-        if self.penalty:
-            slope = self.penalty.slope(parameters)
-            gradient = gradient.copy()
-            gradient[: len(slope)] -= slope
-        return gradient
+        if not self.penalty:
+            return gradient
+        slope = self.penalty.slope(parameters)
+        size = len(slope)
+        np.subtract(gradient[:size], slope, out=slope)
+        return slope if size == len(gradient) else np.concatenate([slope, gradient[size:]])
 
 
 class Objective(Penalised):

@@ -14,7 +14,7 @@ from .vectors import ahead, between
 # Of the steps so far, the share that the average speaks of.
 _AVERAGED_SHARE = 0.1
 # The metric changes fast in the first steps.
-_EAGER_STEPS = 10
+_EAGER_STEPS = 5
 # Mini-batch steps of a larger rate, or with a larger predicted change of the outputs in
 # nats, are checked, and cut to a quarter up to so often.
 _UNCHECKED_RATE, _UNCHECKED_CHANGE, _TRIALS = 0.1, 0.1, 5
@@ -254,7 +254,9 @@ class MiniBatchPass:
         if self._last_step is not None:
             step += self.rule.momentum * self._last_step
         following, share = self._following(part, current, step, 1.0, known, history)
-        self._last_step = None if following is None else share * step
+        if share < 1.0:
+            step *= share
+        self._last_step = None if following is None else step
         return following
 
     def _follow(self, part, current):

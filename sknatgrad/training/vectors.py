@@ -10,9 +10,9 @@ def ahead(place, direction, rate):
     if get_kernels() == "numba":
         found = np.empty_like(place)
         return found, loops().ahead(place, direction, rate, found)
-    found = rate * direction
-    found += place
-    return found, bool(np.isfinite(found).all())
+    found = direction + place if rate == 1.0 else rate * direction + place
+    # The sum is quicker to look at, and not finite if one of them is not.
+    return found, bool(np.isfinite(found.sum()) or np.isfinite(found).all())
 
 
 def between(start, stop, share):

@@ -53,16 +53,17 @@ class QuasiDiagonal(Reduction):
             corner, second = corner + absolute[bias], second + absolute
         corners = corner[owner]
         variance = (1 + relative) * centred_variance(corners, first, second) + extra
-        mean = safe_divide(first, corners)
+        mean, inverse = safe_divide(first, corners), safe_divide(1.0, variance)
         mean[bias] = 0.0
-        variance[bias] = 0.0
+        inverse[bias] = 0.0
         lengths = np.diff(topology.row_starts)
 
         def solve(gradient):
             at_bias = gradient[bias]
             step = np.repeat(at_bias, lengths)
             step *= mean
-            step = safe_divide(np.subtract(gradient, step, out=step), variance)
+            np.subtract(gradient, step, out=step)
+            step *= inverse
             step[bias] = safe_divide(at_bias, corner) - np.add.reduceat(mean * step, bias)
             return step
 
