@@ -31,6 +31,7 @@ from sknatgrad.training.momentum import Momentum
 from sknatgrad.training.objective import Evaluation
 from sknatgrad.training.passes import Path
 from sknatgrad.training.penalty import Penalty, Strength
+from sknatgrad.training.settings import noise_share
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -571,7 +572,7 @@ def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
     """Heavy-ball momentum from the second pass on; a cut step is what the next goes on with."""
     objective, parameters = objective_of()
     rule, taken = STEP_RULES["constant"](0.01), []
-    rule.pace = lambda n_steps: setattr(rule, "momentum", 0.5)
+    rule.pace = lambda n_steps, noise: setattr(rule, "momentum", 0.5)
     passes = mini_pass(objective, parameters, rule, batch_size=7)
 
     def recorded(solve, gradient):
@@ -593,6 +594,19 @@ def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
     carried = 1 + 0.5 * passes._last_step
     passes._carried_on(part, part.evaluate(parameters), step, True, History())
     np.testing.assert_allclose(passes._last_step, 0.25 * carried)
+
+
+def test_noisy_gradients_are_carried_on_less():
+    """By how many sources a unit has for each row of a large batch."""
+    topology = Topology.layered([300, 4, 2])
+    shares = [noise_share(topology, rows) for rows in (50, 200, 300, 400, 600, 1000)]
+    np.testing.assert_allclose(shares, [0, 1, 1, 0.5, 0, 0])
+    momenta = []
+    for noise in (0.0, 0.5, 1.0):
+        rule = STEP_RULES["trust_region"](1.0)
+        rule.pace(10, noise)
+        momenta.append(rule.momentum)
+    np.testing.assert_allclose(momenta, [0.7, 0.6, 0.5])
 
 
 def test_mini_batch_overflow_is_rejected():

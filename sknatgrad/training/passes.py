@@ -8,6 +8,7 @@ from sklearn.utils import gen_batches
 from .descent import steepest
 from .evidence import sample
 from .momentum import Momentum
+from .settings import noise_share
 from .solvers import Refactored
 from .vectors import ahead, between
 
@@ -194,7 +195,8 @@ class MiniBatchPass:
         """
         n_samples = self.objective.n_samples
         if self.adapt and self.path.n_steps >= self.n_steps:
-            self.rule.pace(self.n_steps)
+            topology = self.objective.network.topology
+            self.rule.pace(self.n_steps, noise_share(topology, self.batch_size))
         if self.shuffle:
             order = self.objective.order(self.batch_size, self.rng)
         else:

@@ -19,6 +19,7 @@ from .overflow import quiet
 from .passes import BatchPass, MiniBatchPass, Path
 from .penalty import Penalty, Strength
 from .renewed_start import TargetLevel, renew_start
+from .settings import noise_share
 from .single_thread import single_thread
 from .solvers import make_solver
 from .start import (
@@ -240,11 +241,12 @@ def _penalty_unit(model, state):
 
 def _passes(model, settings, objective, state, streaming):
     guarded = settings.damping_mode == "relative" and settings.damping > 0
-    metric = training_metric(settings.metric, guarded)
-    descent = Descent(metric, settings.damping, settings.damping_mode)
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)
     whole = not streaming and batch_size == n_samples
+    noise = 0.0 if whole else noise_share(model.network.topology, batch_size)
+    metric = training_metric(settings.metric, guarded, noise)
+    descent = Descent(metric, settings.damping, settings.damping_mode)
     # Steps of a fit grow small in the end; a stream goes on for ever.
     rule_key = settings.learning_rate, settings.learning_rate_init, streaming
     if state.rule_key != rule_key:

@@ -8,7 +8,7 @@ from .step_rules import DEFAULT_RATES, STEP_RULES
 from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.
-LARGEST_FULL_BATCH = 2000
+LARGEST_FULL_BATCH = 1000
 # Beyond, mini-batches of a tenth of the rows, but not more than these.
 MINI_BATCH = 500
 STEPS_A_PASS = 10
@@ -18,6 +18,18 @@ SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
 # Of the rows that the metric is averaged over, the share that may be mixed in at once.
 TOGETHER_SHARE = 0.02
+
+
+def noise_share(topology, batch_size):
+    """How noisy the gradients of large batches are, 0 to 1.
+
+    Nothing as long as a batch has two rows for each source of a unit, all where it has
+    one. Small batches are left alone: they are for streams, whose steps are shorter.
+    """
+    if batch_size < LARGE_BATCH:
+        return 0.0
+    fan_in = max(group.fan_in for group in topology.groups)
+    return min(1.0, max(0.0, 2 * fan_in / batch_size - 1))
 
 
 @dataclass(frozen=True)

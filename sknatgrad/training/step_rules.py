@@ -54,8 +54,11 @@ class StepRule:
         """The next `Evaluation`, or None if the step is rejected."""
         raise NotImplementedError
 
-    def pace(self, n_steps):
-        """Take note that passes over mini-batches have so many steps, before the second."""
+    def pace(self, n_steps, noise=0.0):
+        """Take note that passes over mini-batches have so many steps, before the second.
+
+        `noise` says how noisy their gradients are, 0 to 1.
+        """
 
     def end_pass(self, loss):
         """Take note of the mean loss of a pass over mini-batches."""
@@ -182,8 +185,9 @@ class TrustRegion(StepRule):
     """
 
     _LITTLE = 0.02
-    # Of the loss, what all steps of a pass together may change; and the momentum.
-    _CHANGE_A_PASS, _MOMENTUM = 0.06, 0.7
+    # Of the loss, what all steps of a pass together may change; the momentum, and how much
+    # less it is where gradients are noisy.
+    _CHANGE_A_PASS, _MOMENTUM, _NOISY_MOMENTUM = 0.06, 0.7, 0.2
 
     stochastic = True
 
@@ -199,10 +203,10 @@ class TrustRegion(StepRule):
     def slack(self):
         return self.radius * min(1.0, max(self._floor, self._loss))
 
-    def pace(self, n_steps):
+    def pace(self, n_steps, noise=0.0):
         if not self.momentum:
-            self.radius, self.momentum = self._CHANGE_A_PASS / n_steps, self._MOMENTUM
-            self._floor = 0.0
+            self.radius, self._floor = self._CHANGE_A_PASS / n_steps, 0.0
+            self.momentum = self._MOMENTUM - self._NOISY_MOMENTUM * noise
 
     def propose(self, slope, loss):
         """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""
