@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..metrics import Metric
 from .step_rules import DEFAULT_RATES, STEP_RULES
 from .trainer import Stopping
@@ -23,13 +25,13 @@ TOGETHER_SHARE = 0.02
 def noise_share(topology, batch_size):
     """How noisy the gradients of large batches are, 0 to 1.
 
-    Nothing as long as a batch has two rows for each source of a unit, all where it has
-    one. Small batches are left alone: they are for streams, whose steps are shorter.
+    Nothing as long as a batch has two rows for each source of a hidden unit, all where it
+    has one. Small batches are left alone: they are for streams, whose steps are shorter.
     """
     if batch_size < LARGE_BATCH:
         return 0.0
-    fan_in = max(group.fan_in for group in topology.groups)
-    return min(1.0, max(0.0, 2 * fan_in / batch_size - 1))
+    fan_in = np.delete(np.diff(topology.row_starts), topology.outputs) - 1
+    return min(1.0, max(0.0, 2 * fan_in.max(initial=0) / batch_size - 1))
 
 
 @dataclass(frozen=True)
