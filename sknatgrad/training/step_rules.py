@@ -200,8 +200,13 @@ class TrustRegion(StepRule):
         self._floor = 1.0
 
     @property
+    def _unit(self):
+        """What the radius is told in, nats."""
+        return max(self._floor, self._loss)
+
+    @property
     def slack(self):
-        return self.radius * min(1.0, max(self._floor, self._loss))
+        return self.radius * min(1.0, self._unit)
 
     def pace(self, n_steps, noise=0.0):
         if not self.momentum:
@@ -216,8 +221,8 @@ class TrustRegion(StepRule):
         share = 1 / min(self.memory, self._n_steps)
         self._slope += share * (slope - self._slope)
         self._loss += share * (loss - self._loss)
-        radius = self.radius * max(self._floor, self._loss)
-        self.rate = min(self._capped(self._slope, radius), self._loss / self._slope)
+        capped = self._capped(self._slope, self.radius * self._unit)
+        self.rate = min(capped, self._loss / self._slope)
         return self.rate
 
     def _capped(self, slope, radius):
