@@ -69,6 +69,14 @@ def test_a_far_origin_costs_no_digits():
     assert abs(near.loss_ - far.loss_) < 1e-10 * near.loss_
 
 
+def test_a_linear_model_starts_at_the_mean_wherever_features_are():
+    """Links straight to an output start at nothing, and leave nothing in its bias."""
+    rng = np.random.default_rng(0)
+    X, y = (rng.random((400, 6)) < 0.02) + 2.0**30, rng.normal(size=400)
+    linear = RiemannianMLPRegressor(hidden_layer_sizes=(), max_iter=0, random_state=0)
+    np.testing.assert_allclose(linear.fit(X, y).predict(X), y.mean(), rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", DATA)
 def test_sigmoid_and_tanh_units_learn_the_same(name):
     """The paper's correspondence of units holds over whole trainings."""

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
+from ..network.reparametrization import rescale_inputs
 from .coordinates import Coordinates, OutputScale
 
 
@@ -80,8 +81,10 @@ def target_factor(topology, outputs):
 def start_parameters(model, standard, coordinates, rng):
     """Initial parameters of a network in `coordinates`, drawn in those called `standard`."""
     moving = (standard.inputs.scale != 0).astype(float)
-    theta = initialize(model.network, rng, standard.inputs.rest, moving)
+    theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
+    if np.any(standard.inputs.rest):
+        theta = rescale_inputs(model.network, theta, 1.0, standard.inputs.rest)
     own = model.output.start(model.network.topology.n_outputs)
     if coordinates.inputs is standard.inputs:
         # Told for the data as given, biases are large where inputs are far from 0.
