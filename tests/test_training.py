@@ -572,7 +572,7 @@ def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
     """Heavy-ball momentum from the second pass on; a cut step is what the next goes on with."""
     objective, parameters = objective_of()
     rule, taken = STEP_RULES["constant"](0.01), []
-    rule.pace = lambda n_steps, noise: setattr(rule, "momentum", 0.5)
+    rule.pace = lambda n_steps: setattr(rule, "momentum", 0.5)
     passes = mini_pass(objective, parameters, rule, batch_size=7)
 
     def recorded(solve, gradient):
@@ -605,7 +605,8 @@ def test_noisy_gradients_are_carried_on_less():
     momenta = []
     for noise in (0.0, 0.5, 1.0):
         rule = STEP_RULES["trust_region"](1.0)
-        rule.pace(10, noise)
+        rule.noise = noise
+        rule.pace(10)
         momenta.append(rule.momentum)
     np.testing.assert_allclose(momenta, [0.7, 0.6, 0.5])
 

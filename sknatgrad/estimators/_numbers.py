@@ -111,5 +111,5 @@ def _constant_values(data):
     target, weight = data.target, data.weight
     if weight is not None:
         target = target[:, weight > 0]
-    mean, deviation, *_ = weighted_moments(target.T)
-    return np.where(deviation > 0, np.nan, mean)
+    moments = weighted_moments(target.T)
+    return np.where(moments.deviation > 0, np.nan, moments.mean)

@@ -32,7 +32,7 @@ class Poisson(Output):
     def loss_unit(self, target, sample_weight):
         """A nat, or a nat an event where rows have less than one."""
         with np.errstate(over="ignore"):
-            return float(min(1.0, np.sum(weighted_moments(target.T, sample_weight)[0])))
+            return float(min(1.0, np.sum(weighted_moments(target.T, sample_weight).mean)))
 
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)
@@ -58,7 +58,7 @@ class Poisson(Output):
         return v
 
     def starting_point(self, target, sample_weight, n_outputs):
-        mean = weighted_moments(target.T, sample_weight)[0]
+        mean = weighted_moments(target.T, sample_weight).mean
         weighed = sample_weight is not None and np.any(sample_weight)
         n_rows = np.sum(sample_weight) if weighed else target.shape[1]
         # As far as so many rows without a count can tell.

@@ -24,14 +24,15 @@ class Square(Output):
     def starting_point(self, target, sample_weight, n_outputs):
         if not self.free_scale:
             return None
-        centre, scale, *_ = weighted_moments(target.T, sample_weight)
+        moments = weighted_moments(target.T, sample_weight)
+        centre, scale = moments.mean, moments.deviation
         # Below this the deviation is the rounding error of the mean.
         return centre, np.where(scale > 1e-13 * np.abs(centre), scale, 0.0)
 
     def loss_unit(self, target, sample_weight):
         """The mean variance of the targets."""
         with np.errstate(over="ignore"):
-            return float(np.mean(weighted_moments(target.T, sample_weight)[1] ** 2))
+            return float(np.mean(weighted_moments(target.T, sample_weight).deviation ** 2))
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

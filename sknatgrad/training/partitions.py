@@ -45,7 +45,7 @@ class PartitionedArray:
         self._data, self._columns, self.shape, self.dtype = data, columns, shape, dtype
 
     def moments(self):
-        """Weighted mean, standard deviation and skewness of the columns."""
+        """The `Moments` of the columns."""
         return moments_by_parts(self._each)
 
     def _each(self, function, *arguments):

@@ -8,7 +8,6 @@ from sklearn.utils import gen_batches
 from .descent import steepest
 from .evidence import sample
 from .momentum import Momentum
-from .settings import noise_share
 from .solvers import Refactored
 from .vectors import ahead, between
 
@@ -195,8 +194,7 @@ class MiniBatchPass:
         """
         n_samples = self.objective.n_samples
         if self.adapt and self.path.n_steps >= self.n_steps:
-            topology = self.objective.network.topology
-            self.rule.pace(self.n_steps, noise_share(topology, self.batch_size))
+            self.rule.pace(self.n_steps)
         if self.shuffle:
             order = self.objective.order(self.batch_size, self.rng)
         else:

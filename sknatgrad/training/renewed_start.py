@@ -83,7 +83,7 @@ def renew_start(model, settings, objective, state):
     if state.level is None:
         return
     weight = objective.sample_weight
-    mean = weighted_moments(objective.encoded_target(slice(None)).T, weight)[0]
+    mean = weighted_moments(objective.encoded_target(slice(None)).T, weight).mean
     level = state.level.including(mean, objective.total_weight)
     state.level = level.noted()
     risen = level.risen & model.output.multiplicative

@@ -251,6 +251,7 @@ def _passes(model, settings, objective, state, streaming):
     rule_key = settings.learning_rate, settings.learning_rate_init, streaming
     if state.rule_key != rule_key:
         state.rule, state.rule_key = settings.step_rule(n_samples, streaming), rule_key
+    state.rule.noise = noise
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode
     if (not whole and state.running.window == 0) or state.metric_key != key:

@@ -36,6 +36,8 @@ class StepRule:
         By how much a mini-batch step may make the loss of its own batch worse.
     momentum : float
         Share of the last mini-batch step that the next one goes on with.
+    noise : float
+        How noisy the gradients of mini-batches are, 0 to 1.
     exhausted : bool
         Whether no rate, however small, makes progress along the last direction.
     """
@@ -45,6 +47,7 @@ class StepRule:
     natural = True
     slack = np.inf
     momentum = 0.0
+    noise = 0.0
     exhausted = False
 
     def __init__(self, rate):
@@ -54,11 +57,8 @@ class StepRule:
         """The next `Evaluation`, or None if the step is rejected."""
         raise NotImplementedError
 
-    def pace(self, n_steps, noise=0.0):
-        """Take note that passes over mini-batches have so many steps, before the second.
-
-        `noise` says how noisy their gradients are, 0 to 1.
-        """
+    def pace(self, n_steps):
+        """Take note that passes over mini-batches have so many steps, before the second."""
 
     def end_pass(self, loss):
         """Take note of the mean loss of a pass over mini-batches."""
@@ -208,10 +208,10 @@ class TrustRegion(StepRule):
     def slack(self):
         return self.radius * min(1.0, self._unit)
 
-    def pace(self, n_steps, noise=0.0):
+    def pace(self, n_steps):
         if not self.momentum:
             self.radius, self._floor = self._CHANGE_A_PASS / n_steps, 0.0
-            self.momentum = self._MOMENTUM - self._NOISY_MOMENTUM * noise
+            self.momentum = self._MOMENTUM - self._NOISY_MOMENTUM * self.noise
 
     def propose(self, slope, loss):
         """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""

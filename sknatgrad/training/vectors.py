@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..compiled import get_kernels, loops
+from ..metrics.linalg import all_finite
 
 
 def ahead(place, direction, rate):
@@ -11,8 +12,7 @@ def ahead(place, direction, rate):
         found = np.empty_like(place)
         return found, loops().ahead(place, direction, rate, found)
     found = direction + place if rate == 1.0 else rate * direction + place
-    # The sum is quicker to look at, and not finite if one of them is not.
-    return found, bool(np.isfinite(found.sum()) or np.isfinite(found).all())
+    return found, all_finite(found)
 
 
 def between(start, stop, share):
