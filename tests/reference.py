@@ -25,7 +25,7 @@ H = 1e-30  # complex step
 SCALED_TANH = 1.7159
 CLASSIFIERS = ("softmax", "spherical", "scaled_softmax")
 OUTPUTS = ("square", "bernoulli", *CLASSIFIERS)
-ACTIVATIONS = ("logistic", "tanh", "scaled_tanh", "relu", "identity")
+ACTIVATIONS = ("logistic", "tanh", "scaled_tanh", "relu", "log_relu", "identity")
 RANGES = {"logistic": (0.0, 1.0), "tanh": (-1.0, 1.0), "scaled_tanh": (-SCALED_TANH, SCALED_TANH)}
 
 
@@ -111,6 +111,8 @@ def activation(name, v):
         return SCALED_TANH * np.tanh(2 * v / 3)
     if name == "relu":
         return v if v.real > 0 else 0 * v
+    if name == "log_relu":
+        return np.log1p(v) if v.real > 0 else 0 * v
     if name == "identity":
         return v
     raise ValueError(name)
@@ -127,6 +129,8 @@ def activation_derivative(name, v):
         return 2 / 3 * (SCALED_TANH - s**2 / SCALED_TANH)
     if name == "relu":
         return 1.0 if v > 0 else 0.0
+    if name == "log_relu":
+        return np.exp(-s) if v > 0 else 0.0
     if name == "identity":
         return 1.0
     raise ValueError(name)

@@ -67,7 +67,7 @@ def test_logarithm_of_the_activity(activation):
     assert (logarithm[~alive] < -500).all() and (rate[~alive] == 0).all()
 
 
-@pytest.mark.parametrize("name", ["relu", "identity"])
+@pytest.mark.parametrize("name", ["relu", "log_relu", "identity"])
 def test_logarithm_of_zero(name):
     logarithm, rate = ACTIVATIONS[name].log_value(np.zeros((1, 1)))
     assert logarithm < -500 and rate == 0
@@ -114,11 +114,12 @@ def test_slope_keeps_its_relative_accuracy_in_saturation(name):
         ("tanh", np.tanh),
         ("scaled_tanh", lambda v: 1.7159 * np.tanh(2 * v / 3)),
         ("relu", lambda v: np.where(v > 0, v, 0)),
+        ("log_relu", lambda v: np.log1p(np.where(v > 0, v, 0))),
         ("identity", lambda v: v),
     ],
 )
 def test_names(name, function):
-    """The five functions of the public interface."""
+    """The six functions of the public interface."""
     np.testing.assert_allclose(ACTIVATIONS[name].value(V), function(V), rtol=1e-12, atol=1e-15)
     assert get_activation(name) is ACTIVATIONS[name]
     assert get_activation(ACTIVATIONS[name]) is ACTIVATIONS[name]

@@ -323,9 +323,12 @@ class Exact:
 
     @staticmethod
     def _activity(activation, x):
+        if activation.endswith("relu") and x <= 0:
+            return Decimal(0), Decimal(0)
+        if activation == "log_relu":
+            return (1 + x).ln(), 1 / (1 + x)
         if activation in ("relu", "identity"):
-            off = activation == "relu" and x <= 0
-            return (Decimal(0), Decimal(0)) if off else (x, Decimal(1))
+            return x, Decimal(1)
         gain = Decimal(ACTIVATIONS[activation].gain)
         low, high = (Decimal(getattr(ACTIVATIONS[activation], n)) for n in ("low", "high"))
         e = (-gain * x).exp()
@@ -378,7 +381,9 @@ GRID = np.concatenate([GRID, np.full((1, GRID.shape[1]), -1.0)])
 
 
 @pytest.mark.parametrize("v", [EXTREMES, GRID], ids=["extremes", "grid"])
-@pytest.mark.parametrize("pair", [*KNOWN_PAIRS, ("spherical", "relu")], ids="-".join)
+@pytest.mark.parametrize(
+    "pair", [*KNOWN_PAIRS, ("spherical", "relu"), ("spherical", "log_relu")], ids="-".join
+)
 def test_extreme_preactivations_keep_all_digits(pair, v):
     """Loss, score, and Fisher matrix are right to 1e-11, relatively, in every saturation."""
     output = make_output(*pair)
@@ -406,9 +411,10 @@ def test_extreme_preactivations_keep_all_digits(pair, v):
             assert_digits(mean[:, n], exact.a if pair[0] == "square" else exact.p)
 
 
-def test_spherical_output_without_any_activity():
+@pytest.mark.parametrize("activation", ["relu", "log_relu"])
+def test_spherical_output_without_any_activity(activation):
     """All a = 0: classes are equally probable, score and Fisher matrix vanish."""
-    output = make_output("spherical", "relu")
+    output = make_output("spherical", activation)
     v = np.full((3, 2), [-1.0, -1e4])
     np.testing.assert_allclose(output.mean(v), 1 / 3, rtol=1e-15)
     assert not output.score(v, np.array([0, 2])).any()
@@ -530,7 +536,7 @@ def test_names_and_activations(name):
 def test_which_activations_are_allowed():
     sigmoids = ["logistic", "tanh", "scaled_tanh"]
     assert [name for name in sigmoids if name in allowed_activations("bernoulli")] == sigmoids
-    assert not {"relu", "identity"} & set(allowed_activations("bernoulli"))
+    assert not {"relu", "log_relu", "identity"} & set(allowed_activations("bernoulli"))
     assert allowed_activations("softmax") == ["identity"]
     assert set(allowed_activations("square")) == set(ACTIVATIONS)
     assert set(allowed_activations("spherical")) == set(ACTIVATIONS)

@@ -35,8 +35,8 @@ class RiemannianAutoEncoder(
     hidden_layer_sizes : int or array-like of int, default=(30, 10, 30)
         Units of each hidden layer.
     activation : str, Activation or list of them, default="tanh"
-        "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
-        for all hidden layers or one for each.
+        "tanh", "logistic", "scaled_tanh" (1.7159 tanh(2x/3)), "relu", "log_relu"
+        (ln(1 + max(0, x))) or "identity"; one for all hidden layers or one for each.
     metric : str or Metric, default="auto"
         "bp" if no unit has more than 32 incoming links, "kron_bp" in full layers up to
         256 of them, else "qd_bp"; or a modulus and reduction, e.g. "unitwise_fisher",

@@ -37,9 +37,9 @@ class RiemannianMLPClassifier(
     ----------
     hidden_layer_sizes : int or array-like of int, default=(100,)
         Units of each hidden layer. ``()`` gives a linear model.
-    activation : str, Activation or list of them, default="tanh"
-        "logistic", "tanh", "scaled_tanh" (1.7159 tanh(2x/3)), "relu" or "identity"; one
-        for all hidden layers or one for each.
+    activation : str, Activation or list of them, default="log_relu"
+        "log_relu" (ln(1 + max(0, x))), "relu", "tanh", "logistic", "scaled_tanh"
+        (1.7159 tanh(2x/3)) or "identity"; one for all hidden layers or one for each.
     metric : str or Metric, default="auto"
         "bp" if no unit has more than 32 incoming links, "kron_bp" in full layers up to
         256 of them, else "qd_bp"; or a modulus and reduction, e.g. "unitwise_fisher",
@@ -172,7 +172,7 @@ class RiemannianMLPClassifier(
     def __init__(
         self,
         hidden_layer_sizes=(100,),
-        activation="tanh",
+        activation="log_relu",
         *,
         metric="auto",
         output="auto",

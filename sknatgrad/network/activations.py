@@ -156,6 +156,29 @@ class ReLU(Activation):
         np.greater(v, 0, out=r)
 
 
+class LogReLU(ReLU):
+    """``ln(1 + max(v, 0))``, slope 0 at 0: the natural-logarithm rectified linear unit.
+
+    Where it is on it does not saturate, as tanh does, and it grows too slowly for an outlier to
+    drown the other units, as it does with ReLU.
+
+    References
+    ----------
+    Y. Liu, J. Zhang, C. Gao, J. Qu, L. Ji, Natural-logarithm-rectified activation function
+    in convolutional neural networks, 2019, arXiv:1908.03682.
+    """
+
+    input_gain = 2.0
+    # Root mean square of max(v, 0), v normal of variance 1.
+    half_range = np.sqrt(0.5)
+
+    def fill(self, v, a, r):
+        np.maximum(v, 0.0, out=a)
+        np.add(a, 1.0, out=r)
+        np.divide(a > 0, r, out=r)
+        np.log1p(a, out=a)
+
+
 class Identity(Activation):
     """``v`` itself: a linear unit."""
 
@@ -221,6 +244,7 @@ ACTIVATIONS = {
     "tanh": Sigmoid(-1.0, 1.0, 2.0),
     "scaled_tanh": Sigmoid(-1.7159, 1.7159, 4.0 / 3.0),
     "relu": ReLU(),
+    "log_relu": LogReLU(),
     "identity": Identity(),
 }
 

@@ -41,7 +41,9 @@ def main():
     quiet = {"tol": 0.0, "n_iter_no_change": 10**6, "random_state": 0}
     runs = {"Adam": (MLPClassifier(max_iter=300, **quiet), Z)}
     for metric in ("kron_bp", "bp", "qd_bp", "qd_fisher"):
-        ours = RiemannianMLPClassifier(metric=metric, alpha=0.0, max_iter=60, **quiet)
+        ours = RiemannianMLPClassifier(
+            activation="tanh", metric=metric, alpha=0.0, max_iter=60, **quiet
+        )
         runs[metric] = (ours, X)
     times = {name: [] for name in runs}
     with threadpool_limits(1):

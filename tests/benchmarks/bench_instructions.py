@@ -56,7 +56,7 @@ def batch(metric):
 def online(metric):
     """Fits of 64-50-10 with one row a step: of so many passes, each over 100 rows."""
     X, y = (rows[:100] for rows in load_digits(return_X_y=True))
-    estimator = RiemannianMLPClassifier((50,), metric=metric, batch_size=1, **QUIET)
+    estimator = RiemannianMLPClassifier((50,), "tanh", metric=metric, batch_size=1, **QUIET)
     return lambda n: estimator.set_params(max_iter=n).fit(X, y).loss_curve_
 
 

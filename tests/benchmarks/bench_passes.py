@@ -36,7 +36,9 @@ def mini_batches():
     y = rng.integers(10, size=20_000)
     estimators = {"Adam": MLPClassifier(batch_size=500, **QUIET)}
     for metric in ("euclidean", "qd_bp", "kron_bp"):
-        estimators[metric] = RiemannianMLPClassifier(metric=metric, batch_size=500, **QUIET)
+        estimators[metric] = RiemannianMLPClassifier(
+            activation="tanh", metric=metric, batch_size=500, **QUIET
+        )
     times = {name: [] for name in estimators}
     for _ in range(3):
         for name, estimator in estimators.items():
@@ -54,7 +56,7 @@ def online():
     best = dict.fromkeys(("euclidean", "qd_bp", "kron_bp", "bp"), np.inf)
     for _ in range(5):
         for metric in best:
-            estimator = RiemannianMLPClassifier((50,), metric=metric, batch_size=1, **QUIET)
+            estimator = RiemannianMLPClassifier((50,), "tanh", metric=metric, batch_size=1, **QUIET)
             best[metric] = min(best[metric], seconds(estimator, X, y, 1))
     for metric, value in best.items():
         print(f"{metric:10s} {len(X) / value:8.0f} rows a second")

