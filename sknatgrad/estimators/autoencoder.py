@@ -3,27 +3,19 @@
 import numbers
 from typing import ClassVar
 
-import numpy as np
-from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._base import BaseRiemannianMLP
-from ._by_blocks import in_memory, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._data import checked
 from ._inspection import InspectionMixin
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
-from ._prediction import in_precision
+from ._reconstruction import ReconstructionMixin
 from ._weights import check_weights
 
 
-@lazy_on_dask("transform", "inverse_transform", "predict", "score_samples")
-class RiemannianAutoEncoder(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, InspectionMixin, BaseRiemannianMLP
-):
+class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannianMLP):
     """Auto-encoder trained by invariant gradients.
 
     A network whose targets are its inputs. Its narrowest hidden layer is a code of the
@@ -305,153 +297,12 @@ class RiemannianAutoEncoder(
         self._code_level()
         return model
 
-    def _code_level(self):
-        """The number of the code's level: the one asked for, or the narrowest hidden one.
-
-        Raises
-        ------
-        ValueError
-            If the network has no such level.
-        """
-        levels = enumerate(self.topology_.level_outputs)
-        hidden = [number for number, outputs in levels if outputs is None]
-        if not hidden:
-            raise ValueError(
-                "hidden_layer_sizes or connectivity must name at least one hidden layer: the code."
-            )
-        if self.code_layer is None:
-            return min(hidden, key=lambda number: self.topology_.levels[number].n_units)
-        if self.code_layer >= len(hidden):
-            raise ValueError(
-                f"code_layer={self.code_layer} is not one of the {len(hidden)} hidden layers."
-            )
-        return hidden[self.code_layer]
-
     def _n_output_units(self):
         return self.n_features_in_
 
     def _scorer(self, training, held_out):
         # Held-out rows are scored by their log-likelihood.
         return None
-
-    # ------------------------------------------------------------------- uses
-    @property
-    def _n_features_out(self):
-        return self.topology_.levels[self._code_level()].n_units
-
-    def transform(self, X):
-        """Code of each row: the activities of the code layer.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_code_units)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-        """
-        X = self._check_X(X)
-        units = self.topology_.levels[self._code_level()].units
-        codes = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
-        for chunk in self._prediction_chunks(X):
-            codes[chunk] = self._linearize(X[chunk]).a[units].T
-        return codes
-
-    def inverse_transform(self, codes):
-        """Reconstruction of rows from their codes.
-
-        Parameters
-        ----------
-        codes : {array-like, Dask collection} of shape (n_samples, n_code_units)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-        """
-        check_is_fitted(self)
-        codes = check_array(codes, dtype=(np.float64, np.float32))
-        if codes.shape[1] != self._n_features_out:
-            raise ValueError(f"codes must have {self._n_features_out} columns.")
-        if self.topology_.layer_sizes is None:
-            raise ValueError("inverse_transform needs a layered topology.")
-        first = self._code_level() + 1
-        activity, v = codes.T.astype(float), None
-        for coef, intercept, activation in zip(
-            self._split(self._parameters)[0][first:],
-            self._split(self._parameters)[1][first:],
-            self._network.activations[first:],
-            strict=True,
-        ):
-            v = coef.T @ activity + intercept[:, None]
-            activity = activation.value(v)
-        return in_precision(self._bound_output.mean(v).T, codes.dtype)
-
-    def predict(self, X):
-        """Reconstruction of each row.
-
-        Parameters
-        ----------
-        X : {array-like, Dask collection} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-
-        Raises
-        ------
-        ValueError
-            If X is sparse: its reconstruction is not. ``inverse_transform(transform(X))``
-            computes it all the same.
-        """
-        X = self._check_X(X)
-        if sparse.issparse(X):
-            raise ValueError(
-                "The reconstruction of sparse X is a dense matrix of the same shape: call "
-                "inverse_transform(transform(X)) on as many rows as fit into memory."
-            )
-        return in_precision(self._bound_output.mean(self._output_values(X)).T, X.dtype)
-
-    def score_samples(self, X):
-        """Log-likelihood of each row given itself, nats.
-
-        For square outputs the constant ``-ln(2 pi) / 2`` a feature is left out.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-        """
-        X = self._check_X(X)
-        scores = np.empty(X.shape[0])
-        for chunk in self._prediction_chunks(X):
-            rows = X[chunk]
-            target = rows.toarray().T if sparse.issparse(rows) else rows.T
-            v = self._linearize(rows).output_preactivations
-            scores[chunk] = -self._bound_output.loss(v, target)
-        return scores
-
-    def score(self, X, y=None, sample_weight=None):
-        """Mean of `score_samples`; larger is better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        scores, weight = in_memory(self.score_samples(X), sample_weight)
-        return float(np.average(scores, weights=check_weights(weight, scores)))
 
     def loss(self, X, sample_weight=None):
         """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.

@@ -11,19 +11,22 @@ from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ._base import BaseRiemannianMLP
-from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
+from ._by_blocks import BlockwiseScoreMixin
 from ._callbacks import with_callbacks
+from ._class_prediction import ClassPredictionMixin
 from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._labels import ClassTargets, Labels, checked_labels, dense_labels
 from ._partitioned import Partitions, is_partitioned
-from ._prediction import in_precision
 from ._weights import check_weights
 
 
-@lazy_on_dask("predict", "predict_proba", "predict_log_proba", "decision_function")
 class RiemannianMLPClassifier(
-    BlockwiseScoreMixin, ClassifierMixin, SupervisedInspectionMixin, BaseRiemannianMLP
+    ClassPredictionMixin,
+    BlockwiseScoreMixin,
+    ClassifierMixin,
+    SupervisedInspectionMixin,
+    BaseRiemannianMLP,
 ):
     """Multi-layer perceptron classifier trained by invariant gradients.
 
@@ -380,76 +383,6 @@ class RiemannianMLPClassifier(
         predicted = self._labels.decode(output.logits(v).T)
         hits = self._labels.encode(predicted, output.discrete) == target
         return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))
-
-    # ------------------------------------------------------------- prediction
-    def _proba(self, v):
-        return self._labels.probabilities(self._bound_output.mean(v).T)
-
-    def predict(self, X):
-        """Most probable class of each row (for multilabel targets a 0/1 matrix).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_labels)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-        """
-        v = self._output_values(self._check_X(X))
-        return self._labels.decode(self._bound_output.logits(v).T)
-
-    def predict_proba(self, X):
-        """Probability of each class (of each label, for multilabel targets).
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-        """
-        X = self._check_X(X)
-        return in_precision(self._proba(self._output_values(X)), X.dtype)
-
-    def predict_log_proba(self, X):
-        """Logarithm of `predict_proba`, finite where that rounds to 0 or 1; of the same kind."""
-        X = self._check_X(X)
-        v = self._output_values(X)
-        logs = self._bound_output.log_mean(v)
-        if logs is None:
-            with np.errstate(divide="ignore"):
-                return in_precision(np.log(self._proba(v)), X.dtype)
-        log_proba = self._labels.log_probabilities(*logs, self._output.discrete)
-        log_proba = in_precision(log_proba.T, X.dtype)
-        if X.dtype == np.float64:
-            return log_proba
-        # In single precision the probability itself is rounded first near 1.
-        proba = self._proba(v).astype(X.dtype)
-        return np.where(proba > 0.5, np.log(np.maximum(proba, 0.5)), log_proba)
-
-    def decision_function(self, X):
-        """Logits: larger means more probable.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
-            A lazy Dask array for rows of Dask; see doc/scaling.md.
-        """
-        X = self._check_X(X)
-        logits = self._bound_output.logits(self._output_values(X)).T
-        if self._labels.single and logits.shape[1] == 2:
-            logits = logits[:, 1:] - logits[:, :1]
-        if self._labels.single and logits.shape[1] == 1:
-            logits = logits[:, 0]
-        return in_precision(logits, X.dtype)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
