@@ -43,12 +43,11 @@ def allowed_activations(output):
 # Outputs and their activations; "mixed" has outputs of several kinds, see `make_output`.
 PAIRS = [(output, name) for output in OUTPUTS for name in allowed_activations(output)]
 # At a = 0, as of rectified units, the reference divides by 0.
+RECTIFIED_SPHERES = [("spherical", "relu"), ("spherical", "log_relu")]
 KNOWN_PAIRS = [
     pair
     for pair in PAIRS
-    if pair[0] in KNOWN_OUTPUTS
-    and pair[1] in KNOWN_ACTIVATIONS
-    and pair not in {("spherical", "relu"), ("spherical", "log_relu")}
+    if pair[0] in KNOWN_OUTPUTS and pair[1] in KNOWN_ACTIVATIONS and pair not in RECTIFIED_SPHERES
 ]
 
 

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
 from sknatgrad.estimators._callbacks import PassObserver
+from sknatgrad.network import ACTIVATIONS
 from sknatgrad.training import History, Objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -881,7 +882,7 @@ def test_random_links_depend_on_the_seed_alone():
     assert links[0] == links[1] != links[2]
 
 
-@pytest.mark.parametrize("activation", ["logistic", "tanh", "log_relu", "relu", "identity"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_activations(activation):
     """Each one, for all layers and mixed with others."""
     X, y = clouds()

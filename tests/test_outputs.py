@@ -10,6 +10,7 @@ import reference as ref
 from engine import (
     KNOWN_PAIRS,
     PAIRS,
+    RECTIFIED_SPHERES,
     allowed_activations,
     assert_close,
     case_of,
@@ -381,9 +382,7 @@ GRID = np.concatenate([GRID, np.full((1, GRID.shape[1]), -1.0)])
 
 
 @pytest.mark.parametrize("v", [EXTREMES, GRID], ids=["extremes", "grid"])
-@pytest.mark.parametrize(
-    "pair", [*KNOWN_PAIRS, ("spherical", "relu"), ("spherical", "log_relu")], ids="-".join
-)
+@pytest.mark.parametrize("pair", KNOWN_PAIRS + RECTIFIED_SPHERES, ids="-".join)
 def test_extreme_preactivations_keep_all_digits(pair, v):
     """Loss, score, and Fisher matrix are right to 1e-11, relatively, in every saturation."""
     output = make_output(*pair)
@@ -411,10 +410,10 @@ def test_extreme_preactivations_keep_all_digits(pair, v):
             assert_digits(mean[:, n], exact.a if pair[0] == "square" else exact.p)
 
 
-@pytest.mark.parametrize("activation", ["relu", "log_relu"])
-def test_spherical_output_without_any_activity(activation):
+@pytest.mark.parametrize("pair", RECTIFIED_SPHERES, ids="-".join)
+def test_spherical_output_without_any_activity(pair):
     """All a = 0: classes are equally probable, score and Fisher matrix vanish."""
-    output = make_output("spherical", activation)
+    output = make_output(*pair)
     v = np.full((3, 2), [-1.0, -1e4])
     np.testing.assert_allclose(output.mean(v), 1 / 3, rtol=1e-15)
     assert not output.score(v, np.array([0, 2])).any()

@@ -1,6 +1,6 @@
 """How far default fits part when features are written in other units.
 
-    python tests/benchmarks/bench_indifference.py [DATA ...] [--activation log_relu]
+    python tests/benchmarks/bench_indifference.py [DATA ...] [--activation NAME]
 
 On the data sets of `bench_race.py`, one hidden layer of 100 units: the largest difference of
 a test row's prediction after whole trainings, in probability or deviations of the target,
@@ -67,7 +67,7 @@ def main(names, activation):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--activation", default="log_relu")
+    parser.add_argument("--activation", default=RiemannianMLPClassifier().activation)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):

@@ -95,13 +95,21 @@ def print_tables(folder):
 
 
 def print_comparison(folders):
-    """Test score and seconds of our fits, by folder."""
+    """Test score and seconds of our fits, by folder; test losses relative to the last one."""
     results = [read(folder) for folder in folders]
     _print_row("data", *(folder.name for folder in folders))
     print("|---" * (1 + len(folders)) + "|")
     for name in results[0]:
         fits = [result[name]["ours"] for result in results]
         _print_row(name, *(f"{_mean(f, _score):.4f}, {_mean(f, _seconds):.2g} s" for f in fits))
+    shared = [name for name in results[0] if all(name in result for result in results)]
+    values = [
+        np.array([[_mean(result[name]["ours"], what) for result in results] for name in shared])
+        for what in (_score, _test_loss)
+    ]
+    _print_row("mean score", *(f"{score:.4f}" for score in values[0].mean(axis=0)))
+    losses = np.exp(np.log(values[1] / values[1][:, -1:]).mean(axis=0))
+    _print_row("test loss, geometric mean", *(f"{loss:.3f}" for loss in losses))
 
 
 def _score(result):
