@@ -284,7 +284,8 @@ def test_statistics_of_a_batch_combine_those_of_its_parts(name, output, n_sample
     """All statistics are means: A = (W_1 A_1 + W_2 A_2) / (W_1 + W_2), with the same draws.
 
     For the full metrics the numbers of samples are such that rows stay rows, become a matrix, or
-    meet one.
+    meet one. Few draws of few samples make metrics nearly singular: what the solutions solve is
+    compared, as they themselves are uncertain.
     """
     problem = problem_of(output, n_samples=n_samples)
     metric = get_metric(name, N_DRAWS)
@@ -303,8 +304,10 @@ def test_statistics_of_a_batch_combine_those_of_its_parts(name, output, n_sample
     assert_close(combined[1], statistics[1], 1e-13)
     assert [np.shape(part) for part in combined[0]] == [np.shape(part) for part in statistics[0]]
     G = whole.gradient()
+    A, size = damped(topology, metric.reduction.prefix, dense[1], relative=0.1), len(dense[1])
     steps = [metric.solve(topology, s, G, 0.1) for s in (combined, statistics)]
-    assert_close(*steps, 1e-9)
+    assert_close(*(A @ step[:size] for step in steps), 1e-9)
+    assert_close(*(step[size:] for step in steps), 1e-9)
 
 
 @pytest.mark.parametrize("name", METRICS)

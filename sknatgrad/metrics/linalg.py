@@ -149,11 +149,20 @@ class CompiledFactor:
 
 def centred_variance(corner, border, diagonal):
     """``A_ii - A_0i^2 / A_00``, and 0 where that is rounding error."""
-    variance = safe_divide(border, corner)
-    variance *= -border
-    variance += diagonal
-    variance[~(variance > rounding(diagonal) * diagonal)] = 0.0
-    return variance
+    return centred_moments(corner, border, diagonal)[1]
+
+
+def centred_moments(corner, border, diagonal):
+    """Means ``A_0i / A_00``, variances ``A_ii - A_0i^2 / A_00``, and their rounding errors.
+
+    A variance that is not above its error is 0.
+    """
+    mean = safe_divide(border, corner)
+    error = rounding(diagonal) * diagonal
+    variance = mean * border
+    np.subtract(diagonal, variance, out=variance)
+    variance[~(variance > error)] = 0.0
+    return mean, variance, error
 
 
 class ScaledFactor:

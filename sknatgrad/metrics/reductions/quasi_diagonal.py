@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...compiled import get_kernels, loops
-from ..linalg import centred_variance, rounding, safe_divide
+from ..linalg import centred_moments, centred_variance, rounding, safe_divide
 from ._base import Reduction
 from .plus_kronecker import PlusKronecker
 
@@ -33,7 +33,7 @@ class QuasiDiagonal(Reduction):
         return tuple(point.lin.source_moments(widening))
 
     def mixed(self, topology, statistics, moments, share):
-        weight = share * statistics[0][topology.bias][topology.owner]
+        weight = np.repeat(share * statistics[0][topology.bias], np.diff(topology.row_starts))
         return tuple(
             kept + weight * moment[topology.source]
             for kept, moment in zip(statistics, moments, strict=True)
@@ -43,20 +43,21 @@ class QuasiDiagonal(Reduction):
         first, second = statistics
         if get_kernels() == "numba":
             return _compiled_rule(topology.row_starts, first, second, relative, absolute)
-        bias, owner = topology.bias, topology.owner
-        corner, extra = first[bias], 0.0
-        if absolute is not None:
-            if relative:
-                extra = relative * centred_variance(corner[owner], first, second)
-                relative = 0.0
+        bias, lengths = topology.bias, np.diff(topology.row_starts)
+        corner, damping = first[bias], 0.0
+        if absolute is not None and absolute[bias].any():
             # The reduction of the damped matrix, not the damped reduction.
-            corner, second = corner + absolute[bias], second + absolute
-        corners = corner[owner]
-        variance = (1 + relative) * centred_variance(corners, first, second) + extra
-        mean, inverse = safe_divide(first, corners), safe_divide(1.0, variance)
+            if relative:
+                damping = centred_variance(np.repeat(corner, lengths), first, second) * relative
+            corner, relative = corner + absolute[bias], 0.0
+        mean, variance, error = centred_moments(np.repeat(corner, lengths), first, second)
+        variance *= 1 + relative
+        variance += damping
+        if absolute is not None:
+            variance += absolute * (absolute > error)
+        inverse = safe_divide(1.0, variance)
         mean[bias] = 0.0
         inverse[bias] = 0.0
-        lengths = np.diff(topology.row_starts)
 
         def solve(gradient):
             at_bias = gradient[bias]
