@@ -99,6 +99,14 @@ def test_multilabel(output, container):
     assert clf.loss(X, container(Y)) == pytest.approx(clf.loss(X, Y))
 
 
+@pytest.mark.parametrize("values", [(-1, 1), (1, 2), (0, 5)])
+def test_indicators_of_other_values_are_refused(values):
+    """Training would take them for probabilities, and losses would be negative."""
+    X, Y = three_labels()
+    with pytest.raises(ValueError, match="indicator matrix of 0 and 1"):
+        RiemannianMLPClassifier().fit(X, np.array(values)[Y])
+
+
 @pytest.mark.parametrize("output", DISCRETE)
 def test_outputs_over_classes_refuse_multilabel_targets(output):
     """One class a sample is what they read."""

@@ -293,3 +293,23 @@ def test_single_precision(data, metric, batch_size):
     assert other.predict(single).dtype == np.float32 == other.coefs_[0].dtype
     assert other.intercepts_[0].dtype == np.float32
     assert other.score(single, y) == pytest.approx(one.score(X, y), abs=1e-2)
+
+
+def test_one_row_more_than_batches_hold():
+    """The last step of a pass is not one on a single row, as long as the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(301, 6))
+    y = X @ rng.normal(size=6)
+    for start in range(3):
+        regressor = RiemannianMLPRegressor(
+            hidden_layer_sizes=(8,), batch_size=300, random_state=start
+        )
+        assert regressor.fit(X, y).score(X, y) > 0.98
+
+
+def test_a_stream_does_not_change_its_loss():
+    """Not in silence."""
+    X, y = np.random.default_rng(0).uniform(size=(40, 3)), np.arange(40.0)
+    regressor = RiemannianMLPRegressor(hidden_layer_sizes=(4,)).partial_fit(X, y)
+    with pytest.raises(ValueError, match="loss"):
+        regressor.set_params(loss="poisson").partial_fit(X, y)

@@ -248,15 +248,17 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         if isinstance(connectivity, list | tuple):
             hidden = None
         output = self._output.name, self._output.activation, self.output, self.output_activation
-        return joblib.hash((self.activation, connectivity, hidden, output))
+        # Only the regressor has a parameter that says which loss.
+        loss = vars(self).get("loss")
+        return joblib.hash((self.activation, connectivity, hidden, output, loss))
 
     def _check_same_architecture(self, sizes):
         ends = self.topology_.n_inputs, self.topology_.n_outputs
         if self._architecture != self._architecture_key() or ends != (sizes[0], sizes[-1]):
             raise ValueError(
-                "hidden_layer_sizes, activation, connectivity, output or the number of outputs "
-                "have changed since the network was fitted: set them back, or fit anew with "
-                "warm_start=False."
+                "hidden_layer_sizes, activation, connectivity, output, loss or the number of "
+                "outputs have changed since the network was fitted: set them back, or fit anew "
+                "with warm_start=False."
             )
 
     def _store(self, outcome, state, settings, seen):

@@ -24,7 +24,7 @@ def checked_labels(y):
     Raises
     ------
     ValueError
-        If they are not classes, or several columns of more than two classes.
+        If they are not classes, or several columns of anything but 0 and 1.
 
     Warns
     -----
@@ -38,6 +38,11 @@ def checked_labels(y):
         raise ValueError(
             "y has several columns of more than two classes: fit one classifier a column, e.g. "
             "with sklearn.multioutput.MultiOutputClassifier."
+        )
+    if y.ndim == 2 and not np.isin(y, (0, 1)).all():
+        raise ValueError(
+            "y with several columns must be an indicator matrix of 0 and 1, a column a label: pass "
+            "(y == value).astype(int), value being what stands for a label that applies."
         )
     return y
 

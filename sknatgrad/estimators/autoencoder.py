@@ -58,8 +58,9 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         First rate: 0.01 for "adaptive", 0.1 for "constant"; 1 for the line search;
         for the trust region the largest rate, 1.
     batch_size : int or "auto", default="auto"
-        Rows a step; "auto" takes all rows up to 1000 (or where `learning_rate` compares
-        whole losses), else a tenth of them, at most 500. 1 is online training.
+        Rows a step, at most: those of a pass are split evenly. "auto" takes all rows up
+        to 1000 (or where `learning_rate` compares whole losses), else a tenth of them, or
+        about 500 if these are fewer. 1 is online training.
     metric_decay : float or "auto", default="auto"
         The discount of the running metric ``(1 - g) A + g A(x)``. "auto" is 1 on
         whole batches; else it averages over 20 batches or more.

@@ -1,9 +1,9 @@
 """One pass over the data: a single step on all rows, or one step a mini-batch."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from .descent import steepest
 from .evidence import sample
@@ -118,6 +118,7 @@ class MiniBatchPass:
     rule : StepRule
     rng : RandomState
     batch_size : int
+        Rows of the largest batches; all of a pass are as large, but for one row.
     shuffle : bool
         Draw a new order of the rows at each pass.
     n_init_samples : int
@@ -199,13 +200,15 @@ class MiniBatchPass:
             order = self.objective.order(self.batch_size, self.rng)
         else:
             order = np.arange(n_samples)
-        total, start = np.zeros(2), 0
-        while start < n_samples:
-            stop = start + self.batch_size * self._n_steps_together()
-            part = self.objective.rows(order[start:stop])
+        bounds = np.arange(self.n_steps + 1) * n_samples // self.n_steps
+        total, first = np.zeros(2), 0
+        while first < self.n_steps:
+            last = min(first + self._n_steps_together(), self.n_steps)
+            cuts = bounds[first : last + 1]
+            part = self.objective.rows(order[cuts[0] : cuts[-1]])
             if part.total_weight > 0:
-                total += self._steps(part, history)
-            start = stop
+                total += self._steps(part, cuts - cuts[0], history)
+            first = last
         self.running.settle()
         if self.objective.total_weight == 0:
             return 0.0, 0.0
@@ -223,12 +226,12 @@ class MiniBatchPass:
         steps = self.path.n_steps
         return self._solve is None or steps < _EAGER_STEPS or steps % self.metric_every == 0
 
-    def _steps(self, rows, history):
+    def _steps(self, rows, bounds, history):
         """Steps on the batches of some rows; sums of their losses before each."""
-        if rows.n_samples <= self.batch_size:
+        if len(bounds) == 2:
             return np.array(self._step(rows, history, self._metric_is_due()))
         self._follow(rows, rows.evaluate(self.path.last))
-        parts = map(rows.rows, gen_batches(rows.n_samples, self.batch_size))
+        parts = (rows.rows(slice(*ends)) for ends in pairwise(bounds))
         steps = [self._step(part, history, False) for part in parts if part.total_weight > 0]
         return np.sum(steps, axis=0)
 

@@ -11,7 +11,7 @@ from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.
 LARGEST_FULL_BATCH = 1000
-# Beyond, mini-batches of a tenth of the rows, but not more than these.
+# Beyond, mini-batches of a tenth of the rows, but not more than about these.
 MINI_BATCH = 500
 STEPS_A_PASS = 10
 # Nats by which a step on that many rows may change the outputs.
@@ -77,13 +77,19 @@ class Settings:
         return self.alpha == "auto" and network.topology.n_units > network.topology.n_outputs
 
     def rows_a_step(self, n_samples):
-        """Rows of a mini-batch, or all of them."""
+        """Rows of a mini-batch, or all of them.
+
+        As many for all steps of a pass, but for one more or less: the metric and the length
+        of steps are for batches of one size, and a few rows left over would lead astray.
+        """
         if self.batch_size == "auto":
             rule = STEP_RULES.get(self.learning_rate)
             if n_samples <= LARGEST_FULL_BATCH or not (rule is None or rule.stochastic):
                 return n_samples
-            return min(MINI_BATCH, n_samples // STEPS_A_PASS)
-        return min(int(self.batch_size), n_samples)
+            n_steps = max(STEPS_A_PASS, n_samples // MINI_BATCH)
+        else:
+            n_steps = max(1, math.ceil(n_samples / int(self.batch_size)))
+        return math.ceil(n_samples / n_steps)
 
     def step_rule(self, n_samples, streaming=False):
         """A fresh step rule.
