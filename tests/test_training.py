@@ -771,3 +771,19 @@ def test_threads_of_the_library_change_no_bit(parameters):
             after = {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
             assert after <= {n_threads}
     np.testing.assert_array_equal(*found)
+
+
+def test_a_registered_rule_can_be_asked_for(monkeypatch):
+    """A class and an entry of the registry are all there is to a rule (doc/extending.md)."""
+
+    class Cautious(STEP_RULES["constant"]):
+        default_rate = 0.05
+
+    X, y = load_iris(return_X_y=True)
+    classifier = RiemannianMLPClassifier(
+        hidden_layer_sizes=(5,), learning_rate="cautious", batch_size=50, max_iter=5
+    )
+    with pytest.raises(ValueError, match="learning_rate"):
+        classifier.fit(X, y)
+    monkeypatch.setitem(STEP_RULES, "cautious", Cautious)
+    assert set(classifier.fit(X, y).learning_rate_curve_) == {0.05}

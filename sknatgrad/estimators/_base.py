@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._version import __version__
 from ..metrics import get_metric
 from ..network import Network, Topology
-from ..training import Stopping
+from ..training import STEP_RULES, Stopping
 from ..training.passes import Path
 from ..training.session import begin, run
 from ..training.settings import Settings
@@ -46,9 +46,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         "hidden_layer_sizes": ["array-like", Interval(numbers.Integral, 1, None, closed="left")],
         "damping": [Interval(numbers.Real, 0, None, closed="left")],
         "damping_mode": [StrOptions({"relative", "absolute"})],
-        "learning_rate": [
-            StrOptions({"auto", "adaptive", "line_search", "trust_region", "constant"})
-        ],
+        # A view: of the rules that are registered when parameters are checked.
+        "learning_rate": [StrOptions({"auto"}), Options(str, STEP_RULES.keys())],
         "learning_rate_init": [
             StrOptions({"auto"}),
             Interval(numbers.Real, 0, None, closed="neither"),

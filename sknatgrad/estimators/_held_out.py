@@ -37,7 +37,7 @@ def hold_out(data, stratify, fraction, rng):
     except ValueError as problem:
         raise ValueError(
             f"early_stopping=True can't hold out validation_fraction={fraction} of {len(rows)} "
-            f"samples: {problem}"
+            f"samples: {problem} Pass X_val and y_val, or set early_stopping=False."
         ) from problem
     parts = data.rows(np.sort(train)), data.rows(np.sort(held_out))
     for part, name in zip(parts, ("training", "validation"), strict=True):

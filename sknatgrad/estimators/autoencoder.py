@@ -77,9 +77,10 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         of a large batch. Does not change results.
     alpha : float or "auto", default=0.0
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
-        (inputs of unit variance, activities within +-1), W the sum of the sample weights
-        (of all rows so far, in `partial_fit`). "auto" finds the strength during `fit`,
-        from the evidence of the data (doc/training.md); `partial_fit` keeps it.
+        (inputs of unit variance, sources by the typical size of their activities: 1 for
+        tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (of all rows so
+        far, in `partial_fit`). "auto" finds the strength during `fit`, from the
+        evidence of the data (doc/training.md); `partial_fit` keeps it.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True
@@ -116,6 +117,8 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. Each square feature's
         squared error counts in units of its own variance, times their mean variance.
+        In mini-batches that is the mean of the losses of a pass's batches, each before its
+        step: `loss(X)` is that of the network.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None

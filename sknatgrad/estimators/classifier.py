@@ -91,10 +91,11 @@ class RiemannianMLPClassifier(
         of a large batch. Does not change results.
     alpha : float or "auto", default="auto"
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
-        (inputs of unit variance, activities within +-1), W the sum of the sample weights
-        (of all rows so far, in `partial_fit`). "auto" finds the strength during `fit`,
-        from the evidence of the data (doc/training.md): see `alpha_`. `partial_fit`
-        keeps it; without `fit` there is none, nor for networks without hidden units.
+        (inputs of unit variance, sources by the typical size of their activities: 1 for
+        tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (of all rows so
+        far, in `partial_fit`). "auto" finds the strength during `fit`, from the
+        evidence of the data (doc/training.md): see `alpha_`. `partial_fit` keeps it;
+        without `fit` there is none, nor for networks without hidden units.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True
@@ -133,6 +134,8 @@ class RiemannianMLPClassifier(
     loss_, best_loss_ : float
         Last and lowest mean loss of the training rows since `fit` began, nats, without the
         penalty.
+        In mini-batches that is the mean of the losses of a pass's batches, each before its
+        step: `loss(X, y)` is that of the network.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None

@@ -141,7 +141,7 @@ class RunningMetric:
         self._statistics = statistics
 
 
-# Intrinsic safeguards of training under relative damping; doc/metrics.md says what
+# Intrinsic safeguards of training under relative damping; doc/training.md says what
 # each is for, and tests/benchmarks what they change.
 OUTER_PRODUCT_SHARE = 0.1
 SLOPE_SOFTENING = 0.1

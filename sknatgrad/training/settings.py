@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..metrics import Metric
-from .step_rules import DEFAULT_RATES, STEP_RULES
+from .step_rules import STEP_RULES
 from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.
@@ -111,8 +111,8 @@ class Settings:
                 "compatible with mini-batches: set batch_size to the number of rows or more, or "
                 f"use one of {usable}."
             )
-        rate = self.learning_rate_init
-        rule = STEP_RULES[name](DEFAULT_RATES[name] if rate == "auto" else float(rate))
+        rate, kind = self.learning_rate_init, STEP_RULES[name]
+        rule = kind(kind.default_rate if rate == "auto" else float(rate))
         rule.natural = self.metric.reduction.natural
         if not whole_batch:
             # Noise moves the outputs in proportion to the number of steps a pass.

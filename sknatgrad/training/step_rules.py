@@ -40,6 +40,8 @@ class StepRule:
         How noisy the gradients of mini-batches are, 0 to 1.
     exhausted : bool
         Whether no rate, however small, makes progress along the last direction.
+    default_rate : float
+        The initial one, where none is asked for: a natural step has rate 1.
     """
 
     stochastic = False
@@ -49,6 +51,7 @@ class StepRule:
     momentum = 0.0
     noise = 0.0
     exhausted = False
+    default_rate = 1.0
 
     def __init__(self, rate):
         self.rate = rate
@@ -76,6 +79,8 @@ class Adaptive(StepRule):
     Section "A first experimental comparison", "Learning rate". A worse step is
     cancelled. One forward pass a step.
     """
+
+    default_rate = 0.01
 
     def search(self, objective, start, direction, slope):
         trial = self._trial(objective, start, direction, self.rate)
@@ -255,6 +260,7 @@ class Constant(StepRule):
     """Always the same rate; only overflow is rejected."""
 
     stochastic = True
+    default_rate = 0.1
 
     def propose(self, slope, loss):
         """The constant rate."""
@@ -271,6 +277,3 @@ STEP_RULES = {
     "trust_region": TrustRegion,
     "constant": Constant,
 }
-
-# The paper's adaptive rule starts at 0.01; a natural step has rate 1.
-DEFAULT_RATES = {"adaptive": 0.01, "line_search": 1.0, "trust_region": 1.0, "constant": 0.1}

@@ -14,8 +14,5 @@ class Backpropagated(Modulus):
     name = "bp"
     linear = False
 
-    def n_seeds(self, n_outputs):
-        return 1
-
     def values(self, point, rng):
         return point.lin.pull_squared(point.output.fisher_diagonal(point.distribution))

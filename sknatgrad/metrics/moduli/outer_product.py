@@ -14,8 +14,5 @@ class OuterProduct(Modulus):
     needs_target = True
     vanishes_with_residual = True
 
-    def n_seeds(self, n_outputs):
-        return 1
-
     def pulled(self, point, rng):
         yield point.backpropagated[:, None, :]

@@ -78,7 +78,7 @@ class Full(Reduction):
             raise ValueError(
                 f"A full metric of {size} parameters on {n_rows} rows (samples x seeds) needs a "
                 f"matrix of {8 * small * size / 1e9:.1f} GB and about "
-                f"{small**2 * size / 1e12:.1f} Tflop a step. Use its unitwise, kron or qd form."
+                f"{small**2 * size / 1e12:.1f} Tflop a step. Use its unitwise or qd form."
             )
 
 

@@ -110,7 +110,7 @@ class Unitwise(Reduction):
         if size > LARGEST_BLOCKS:
             raise ValueError(
                 f"A unitwise metric of this network needs blocks of {8 * size / 1e9:.1f} GB "
-                f"(units x (1 + fan-in)^2). Use its qd or kron form, or sparser connectivity."
+                f"(units x (1 + fan-in)^2). Use its qd form, or sparser connectivity."
             )
 
 
