@@ -284,8 +284,8 @@ def test_statistics_of_a_batch_combine_those_of_its_parts(name, output, n_sample
     """All statistics are means: A = (W_1 A_1 + W_2 A_2) / (W_1 + W_2), with the same draws.
 
     For the full metrics the numbers of samples are such that rows stay rows, become a matrix, or
-    meet one. Few draws of few samples make metrics nearly singular: what the solutions solve is
-    compared, as they themselves are uncertain.
+    meet one. One metric is nearly singular (its condition number is 4e8), and its solution
+    uncertain to 1e-9 on some processors: of that one, what it solves is compared.
     """
     problem = problem_of(output, n_samples=n_samples)
     metric = get_metric(name, N_DRAWS)
@@ -307,7 +307,8 @@ def test_statistics_of_a_batch_combine_those_of_its_parts(name, output, n_sample
     A, size = damped(topology, metric.reduction.prefix, dense[1], relative=0.1), len(dense[1])
     steps = [metric.solve(topology, s, G, 0.1) for s in (combined, statistics)]
     assert_close(*(A @ step[:size] for step in steps), 1e-9)
-    assert_close(*(step[size:] for step in steps), 1e-9)
+    uncertain = (name, output, n_samples) == ("mc_fisher", "spherical", 5)
+    assert_close(*(step[size:] if uncertain else step for step in steps), 1e-9)
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -24,7 +24,7 @@ def checked_labels(y):
     Raises
     ------
     ValueError
-        If they are not classes, or several columns of anything but 0 and 1.
+        If they are not classes, or several columns of more than two classes.
 
     Warns
     -----
@@ -38,11 +38,6 @@ def checked_labels(y):
         raise ValueError(
             "y has several columns of more than two classes: fit one classifier a column, e.g. "
             "with sklearn.multioutput.MultiOutputClassifier."
-        )
-    if y.ndim == 2 and not np.isin(y, (0, 1)).all():
-        raise ValueError(
-            "y with several columns must be an indicator matrix of 0 and 1, a column a label: pass "
-            "(y == value).astype(int), value being what stands for a label that applies."
         )
     return y
 
@@ -83,11 +78,16 @@ class Labels:
         Raises
         ------
         ValueError
-            If y holds an unknown class or has another number of labels.
+            If y holds an unknown class, or is no indicator matrix of as many labels.
         """
         if not self.single:
             if y.ndim != 2 or y.shape[1] != len(self.all):
                 raise ValueError(f"y must be an indicator matrix with {len(self.all)} columns.")
+            if not np.isin(y, (0, 1)).all():
+                raise ValueError(
+                    "y with several columns must be an indicator matrix of 0 and 1: pass "
+                    "(y == value).astype(int), value being what stands for a label that applies."
+                )
             return np.ascontiguousarray(y.T, dtype=float)
         if y.ndim != 1:
             raise ValueError("y must be one-dimensional: one class a sample.")

@@ -1,13 +1,14 @@
 """One pass over the data: a single step on all rows, or one step a mini-batch."""
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice
 
 import numpy as np
 
 from .descent import steepest
 from .evidence import sample
 from .momentum import Momentum
+from .objective import chunks
 from .solvers import Refactored
 from .vectors import ahead, between
 
@@ -200,15 +201,13 @@ class MiniBatchPass:
             order = self.objective.order(self.batch_size, self.rng)
         else:
             order = np.arange(n_samples)
-        bounds = np.arange(self.n_steps + 1) * n_samples // self.n_steps
-        total, first = np.zeros(2), 0
-        while first < self.n_steps:
-            last = min(first + self._n_steps_together(), self.n_steps)
-            cuts = bounds[first : last + 1]
-            part = self.objective.rows(order[cuts[0] : cuts[-1]])
+        total, batches = np.zeros(2), chunks(n_samples, self.batch_size)
+        while together := list(islice(batches, self._n_steps_together())):
+            start, stop = together[0].start, together[-1].stop
+            part = self.objective.rows(order[start:stop])
             if part.total_weight > 0:
-                total += self._steps(part, cuts - cuts[0], history)
-            first = last
+                places = [slice(b.start - start, b.stop - start) for b in together]
+                total += self._steps(part, places, history)
         self.running.settle()
         if self.objective.total_weight == 0:
             return 0.0, 0.0
@@ -226,12 +225,12 @@ class MiniBatchPass:
         steps = self.path.n_steps
         return self._solve is None or steps < _EAGER_STEPS or steps % self.metric_every == 0
 
-    def _steps(self, rows, bounds, history):
-        """Steps on the batches of some rows; sums of their losses before each."""
-        if len(bounds) == 2:
+    def _steps(self, rows, places, history):
+        """Steps on the batches at these places of some rows; sums of their losses before each."""
+        if len(places) == 1:
             return np.array(self._step(rows, history, self._metric_is_due()))
         self._follow(rows, rows.evaluate(self.path.last))
-        parts = (rows.rows(slice(*ends)) for ends in pairwise(bounds))
+        parts = map(rows.rows, places)
         steps = [self._step(part, history, False) for part in parts if part.total_weight > 0]
         return np.sum(steps, axis=0)
 
