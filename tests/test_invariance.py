@@ -366,3 +366,52 @@ def test_initial_parameters_follow_the_generator():
     first, again, other = (first_parameters("relu", seed)[1] for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
+
+
+@pytest.mark.parametrize("activation", ["relu", "log_relu"])
+def test_rectified_units_below_hidden_ones_start_in_opposite_pairs(activation):
+    """Hidden pre-activations are odd, those of outputs are not: units below these stand alone."""
+    topology = Topology.layered([4, 6, 8, 5, 3])
+    network, theta = first_parameters(activation, topology=topology)
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    v, mirrored = (network.linearize(theta, sign * X).v for sign in (1, -1))
+    hidden = slice(0, 6 + 8 + 5)
+    assert_close(mirrored[hidden], -v[hidden], 1e-13)
+    assert np.abs(v[hidden]).max(axis=1).min() > 0.1
+    assert np.abs(mirrored + v)[hidden.stop :].max() > 0.1
+
+
+def test_signals_reach_deep_rectified_units():
+    """ReLU pairs are linear: samples stay apart, those of units drawn one by one do not."""
+    network, theta = first_parameters("relu", topology=Topology.layered([10] + [40] * 30 + [2]))
+    lin = network.linearize(theta, np.random.default_rng(0).standard_normal((50, 10)))
+    v = lin.v[network.topology.levels[-2].units]
+    own, common = v.var(axis=1).mean(), (v.mean(axis=1) ** 2).mean()
+    assert own > 5 * common
+    assert 0.05 < own < 20
+
+
+def test_units_of_a_pair_share_what_links_they_both_have():
+    topology = Topology.random_links([9, 9, 8, 6, 3], 5, random_state=0)
+    theta = first_parameters("relu", topology=topology)[1]
+    first, second, *_ = (coefs.toarray() for coefs in parameters.split(topology, theta)[0])
+    for one, other in ((first[:, 0:8:2], first[:, 1:8:2]), (second[0:8:2], second[1:8:2])):
+        both = (one != 0) & (other != 0)
+        assert 0 < both.sum() < both.size
+        np.testing.assert_array_equal(one[both], -other[both])
+
+
+@pytest.mark.parametrize(
+    "activation, topology",
+    [
+        ("relu", Topology.layered([4, 6, 3])),
+        ("tanh", Topology.layered([4, 6, 6, 3])),
+        ("relu", Topology.random_links([4, 6, 6, 3], 5, replace=True, merge=False)),
+    ],
+    ids=["one level", "odd units", "parallel links"],
+)
+def test_other_units_start_alone(activation, topology):
+    """Pairs of odd units, and parallel links that are drawn together, would stay copies."""
+    network, theta = first_parameters(activation, topology=topology)
+    weights = np.abs(theta[network.topology.is_weight])
+    assert len(np.unique(weights)) == len(weights)

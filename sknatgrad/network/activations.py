@@ -38,11 +38,15 @@ class Activation:
     logistic_gain : float or None
         ``g`` if the activation is an affine function of ``expit(g v)``, so that
         its activity can be read as a probability; None otherwise.
+    one_sided : bool
+        Whether units respond to one sign of v only. Where they feed hidden units they
+        start in opposite pairs, see `initialize`.
     """
 
     midpoint = 0.0
     half_range = 1.0
     input_gain = 2.0
+    one_sided = False
     largest_slope = 1.0
     span = 0.0
     logistic_gain = None
@@ -150,6 +154,7 @@ class ReLU(Activation):
 
     # Half of the units are off: weights larger by sqrt(2) keep the variance.
     input_gain = np.sqrt(2.0)
+    one_sided = True
 
     def fill(self, v, a, r):
         np.maximum(v, 0.0, out=a)

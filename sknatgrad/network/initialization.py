@@ -19,6 +19,13 @@ def initialize(network, rng, centre=0.0, scale=1.0):
     of variance 1 / fan-in. For tanh (g = 2, m = 0, s = 1) and logistic units (g = 1,
     m = s = 1/2) these are the paper's two cases.
 
+    Rectified units say less and less in deep networks: what all samples have in common
+    grows from layer to layer, what tells them apart shrinks. Those that feed hidden
+    units therefore start in pairs, two by two in their level: the second has the weights
+    of the first with the opposite sign, and so have its links to the units above,
+    wherever both have the link. A pair computes an odd function of v to which both signs
+    of v contribute, for ReLU a linear one (Balduzzi et al., 2017, "looks linear").
+
     Parameters
     ----------
     network : Network
@@ -33,13 +40,18 @@ def initialize(network, rng, centre=0.0, scale=1.0):
     Returns
     -------
     theta : ndarray of shape (n_parameters,)
+
+    References
+    ----------
+    D. Balduzzi, M. Frean, L. Leary, J. P. Lewis, K. W.-D. Ma, B. McWilliams, The shattered
+    gradients problem, ICML 2017, arXiv:1702.08591, section 4.
     """
     topology = network.topology
     centre, scale = _signals(network, centre, scale)
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     fan_in = np.bincount(owner, minlength=topology.n_units)
-    drawn = rng.standard_normal(len(owner)) / np.sqrt(fan_in[owner])
+    drawn = _opposed(network, rng.standard_normal(len(owner))) / np.sqrt(fan_in[owner])
     factor = (scale[source] * _gains(network)[owner]) / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
@@ -68,6 +80,39 @@ def standard_factor(network, scale=1.0):
     scale = np.where(np.equal(scale, 0), 1.0, np.abs(scale))
     scales = np.append(_signals(network, 0.0, scale)[1], 0.0)
     return scales[topology.source] * _gains(network)[topology.owner] / 2
+
+
+def _opposed(network, drawn):
+    """The numbers drawn for all links, made opposite where units are."""
+    topology = network.topology
+    first, sign = _opposite_units(network)
+    # Parallel links would be copies of one another for ever.
+    if topology.has_parallel_links or (sign > 0).all():
+        return drawn
+    source = topology.source[topology.is_weight]
+    owner = topology.n_inputs + topology.owner[topology.is_weight]
+    _, drawn_for, pair = np.unique(
+        first[owner] * len(first) + first[source], return_index=True, return_inverse=True
+    )
+    return sign[owner] * sign[source] * drawn[drawn_for[pair]]
+
+
+def _opposite_units(network):
+    """Of every source, the first of its pair, and its sign in it; itself and 1 if alone."""
+    topology = network.topology
+    first = np.arange(topology.n_inputs + topology.n_units)
+    sign = np.ones(len(first))
+    is_output = np.isin(np.arange(topology.n_units), topology.outputs)
+    feeds_hidden = np.zeros(len(first), dtype=bool)
+    feeds_hidden[topology.source[topology.is_weight & ~is_output[topology.owner]]] = True
+    feeds_hidden[topology.n_inputs + np.asarray(topology.outputs)] = False
+    for level, activation in zip(topology.levels, network.activations, strict=True):
+        if activation.one_sided:
+            units = np.arange(topology.n_units)[level.units]
+            units = topology.n_inputs + units[feeds_hidden[topology.n_inputs + units]]
+            second = units[1::2]
+            first[second], sign[second] = units[: 2 * len(second) : 2], -1.0
+    return first, sign
 
 
 def _gains(network):
