@@ -1465,8 +1465,14 @@ def originals():
     return get
 
 
-@pytest.mark.parametrize("metric", INVARIANT)
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    ("data", "metric"),
+    [
+        pytest.param(data, metric, marks=pytest.mark.slow if data == "digits" else ())
+        for data in DATA
+        for metric in INVARIANT
+    ],
+)
 @pytest.mark.parametrize("change", CHANGES)
 def test_units_of_features_do_not_matter(originals, metric, data, change):
     """Other origins, scales and signs: the same losses and predictions from first to last pass."""

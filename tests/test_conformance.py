@@ -49,6 +49,7 @@ FAMILIES = [
     for metric in METRIC_FAMILIES
     for estimator in (RiemannianMLPClassifier, RiemannianMLPRegressor)
 ]
+CLASSIFIERS, REGRESSORS = FAMILIES[::2], FAMILIES[1::2]
 AUTOENCODERS = [small(RiemannianAutoEncoder, metric) for metric in METRIC_FAMILIES]
 
 
@@ -58,7 +59,7 @@ def test_defaults(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks(FAMILIES)
+@parametrize_with_checks(CLASSIFIERS + REGRESSORS[:2])
 def test_families(estimator, check):
     """So do metrics of every family."""
     check(estimator)
@@ -72,10 +73,11 @@ def test_families(estimator, check):
         if "mc_" not in metric and metric not in METRIC_FAMILIES
         for estimator in N_CHECKS
     ]
+    + REGRESSORS[2:]
     + AUTOENCODERS
 )
 def test_all_metrics(estimator, check):
-    """And the rest of the metrics, and the auto-encoder."""
+    """And the rest of the metrics, of the regressors and of the auto-encoder."""
     check(estimator)
 
 
@@ -103,7 +105,6 @@ print(json.dumps(results))
     "estimators",
     [
         "DEFAULTS",
-        "FAMILIES[:2] + AUTOENCODERS[::4]",
         pytest.param("FAMILIES + AUTOENCODERS", marks=pytest.mark.slow),
     ],
 )

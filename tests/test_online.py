@@ -150,7 +150,14 @@ def test_calls_on_batches_are_a_pass_elsewhere(kind):
 
 
 # ------------------------------------------------------------------- first and late rows
-@pytest.mark.parametrize("metric", ["qd_bp", "bp", "kron_bp", "diag_bp", "op"])
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "qd_bp",
+        "op",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in ("bp", "kron_bp", "diag_bp")),
+    ],
+)
 def test_first_call_with_one_row(metric):
     """One row is enough to begin: it gives scales to the features, and what follows is learnt."""
     X, y = iris()

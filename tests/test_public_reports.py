@@ -14,8 +14,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import PoissonRegressor
+from sklearn.model_selection import train_test_split
 
 from sknatgrad import (
     METRICS,
@@ -25,6 +27,8 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     Topology,
 )
+from sknatgrad.network.activations import Activation
+from sknatgrad.network.moments import weighted_moments
 
 ESTIMATORS = {
     "clf": RiemannianMLPClassifier,
@@ -551,7 +555,7 @@ def test_num1_huge_targets_in_several_columns(loss, factor):
         assert finite(est.predict(X))
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-6, pytest.param(1.0, marks=pytest.mark.slow), 1e6])
 def test_num1_targets_of_any_size_row_by_row(factor):
     """NUM-1 A stream whose first call has one row knows no scale of the targets yet."""
     X, y = waves(200)
@@ -1135,3 +1139,118 @@ def test_lab_targets_of_the_methods_are_checked(kind):
             method(X, np.full(60, np.nan))
         with pytest.raises(ValueError):
             method(X, y[:5])
+
+
+# ------------------------------------------------- siblings: sparse data far from the origin
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1000.0])
+def test_con1_sparse_single_precision_far_from_the_origin(offset):
+    """A linear model of float32 CSR data learns what that of dense data does."""
+    rng = np.random.default_rng(0)
+    signal_ = rng.normal(size=(300, 4))
+    X = (signal_ + offset).astype(np.float32)
+    for data in (X, sp.csr_array(X)):
+        reg = RiemannianMLPRegressor(hidden_layer_sizes=(), random_state=0)
+        assert reg.fit(data, signal_[:, 0]).score(data, signal_[:, 0]) > 0.999
+
+
+@pytest.mark.parametrize("n", [37, 90, 300])
+def test_con1_constant_columns_of_sparse_data(n):
+    """Their weights are 0, exactly, though one minus the sum of all weights is not."""
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=(n, 3)), np.full(n, 0.7)]
+    reg = RiemannianMLPRegressor(max_iter=10, random_state=0)
+    reg.fit(sp.csr_array(X), X[:, 0] + X[:, 1] ** 2)
+    assert not reg.coefs_[0][3].any()
+
+
+def test_con1_columns_far_from_the_origin_have_their_own_scale():
+    column = 1.7e9 + np.random.default_rng(0).normal(size=(300, 1))
+    scale = [weighted_moments(form(column)).deviation for form in (np.asarray, sp.csr_array)]
+    np.testing.assert_allclose(scale[1], scale[0], rtol=1e-6)
+
+
+# ---------------------------------------------------------- siblings: rows of weight 0
+@each
+@pytest.mark.parametrize("fill", [1e20, 1e200])
+def test_wgt3_a_row_of_weight_zero_is_not_there(kind, fill):
+    """Whatever it holds, in X and in y."""
+    rng = np.random.default_rng(0)
+    X = rng.random((90, 4))
+    weight = np.arange(90) % 3 / 2
+    there = weight > 0
+    y = (X[:, 0] > 0.5).astype(float) if kind == "clf" else X[:, 0] + X[:, 1] ** 2
+    filled, X[~there] = X.copy(), 0.0
+    filled[~there] = fill
+    target = y if kind == "clf" else np.where(there, y, fill)
+    est = make(kind, max_iter=20).fit(filled, target, sample_weight=weight)
+    want = make(kind, max_iter=20).fit(X[there], y[there], sample_weight=weight[there])
+    np.testing.assert_array_equal(est.predict(X[there]), want.predict(X[there]))
+
+
+# ------------------------------------------------- siblings: rows that can't have been drawn
+@pytest.mark.parametrize(
+    ("output", "row"), [("bernoulli", [0.5, 50.0, 0.1]), ("poisson", [1.0, -3.0, 2.0])]
+)
+@pytest.mark.parametrize("method", ["score_samples", "score", "loss"])
+def test_lab_rows_outside_the_range_of_the_output(output, row, method):
+    """No log-likelihood of theirs is larger than that of rows like those of the fit."""
+    X = np.random.default_rng(0).integers(0, 2, (40, 3)).astype(float)
+    ae = make("ae", output=output, max_iter=5).fit(X)
+    with pytest.raises(ValueError, match="output needs"):
+        getattr(ae, method)(np.array([row]))
+
+
+# ----------------------------------------------------------------- siblings: checks of input
+@pytest.mark.parametrize("classes", [[0, 1, np.nan], [0, 0.25, 1], [[0, 1]]])
+def test_lab_classes_of_a_stream_are_checked(classes):
+    with pytest.raises(ValueError, match=r"NaN|Unknown label type|1d array"):
+        make("clf").partial_fit(np.eye(2), [0, 1], classes=classes)
+
+
+@each
+def test_con_complex_numbers_on_disk(kind, tmp_path):
+    np.save(tmp_path / "X.npy", np.full((9, 2), 1 + 5j))
+    X = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        make(kind).fit(X, np.arange(9) % 2)
+
+
+def test_use_codes_are_data_and_no_metadata():
+    X = np.random.default_rng(0).random((20, 3))
+    ae = make("ae", max_iter=3).fit(X)
+    np.testing.assert_array_equal(ae.inverse_transform(X=ae.transform(X)), ae.predict(X))
+    assert not hasattr(ae, "set_inverse_transform_request")
+
+
+@each
+def test_sto3_warnings_point_to_the_line_that_fits(kind):
+    X = np.random.default_rng(0).random((20, 3))
+    with pytest.warns(ConvergenceWarning) as found:
+        make(kind, max_iter=1).fit(X, np.arange(20) % 2)
+    assert [warning.filename for warning in found] == [__file__]
+
+
+@each
+def test_use_activations_of_a_class_that_pickle_does_not_find(kind):
+    """As those of a notebook, sent to another process."""
+
+    class Softplus(Activation):
+        def fill(self, v, a, r):
+            np.logaddexp(0.0, v, out=a)
+            np.divide(1.0, 1.0 + np.exp(-v), out=r)
+
+    X = np.random.default_rng(0).random((20, 3))
+    est = make(kind, max_iter=2, activation=Softplus(), warm_start=True)
+    est.fit(X, np.arange(20) % 2).fit(X, np.arange(20) % 2)
+    est.set_params(activation="tanh")
+    with pytest.raises(ValueError, match="activation"):
+        est.fit(X, np.arange(20) % 2)
+
+
+# ------------------------------------------------------------ siblings: deep networks
+@pytest.mark.parametrize("activation", ["log_relu", "relu"])
+def test_met_deep_rectified_networks_learn(activation):
+    """Six levels of 30; drawn one by one, these units reached 0.70 to 0.95."""
+    rows, new, y, target = train_test_split(*load_digits(return_X_y=True), random_state=0)
+    clf = RiemannianMLPClassifier((30,) * 6, activation=activation, random_state=0, max_iter=30)
+    assert clf.fit(rows, y).score(new, target) > 0.95

@@ -103,8 +103,15 @@ def test_choice_by_sizes(name):
     assert all(isinstance(part, SampledBlocks) for part in statistics)
 
 
-@pytest.mark.parametrize("n_samples", [40, 400])
-@pytest.mark.parametrize("damping", [0.0, 1e-2])
+@pytest.mark.parametrize(
+    ("damping", "n_samples"),
+    [
+        (0.0, 400),
+        (1e-2, 40),
+        pytest.param(0.0, 40, marks=pytest.mark.slow),
+        pytest.param(1e-2, 400, marks=pytest.mark.slow),
+    ],
+)
 def test_stated_tolerance(name, damping, n_samples):
     """The error at every unit, in the norm of the metric, is about the tolerance at most."""
     problem = wide(n_samples)

@@ -128,6 +128,7 @@ def test_masks_ignore_stored_zeros_and_merge_repetitions():
     [
         ([np.ones((2, 3)), np.ones((2, 1))], "mask 1 has 2 rows.*3 units"),
         ([np.ones(3)], "two-dimensional"),
+        ([np.full((2, 2), np.nan)], "NaN"),
         ([], "Layer sizes"),
     ],
 )

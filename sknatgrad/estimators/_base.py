@@ -22,13 +22,13 @@ from ..training.passes import Path
 from ..training.session import begin, run
 from ..training.settings import Settings
 from ..training.state import Model
-from ._architecture import build_topology, layer_sizes
-from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit
+from ._architecture import build_topology, by_value, layer_sizes
+from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out
 from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
-from ._weights import check_weighing
+from ._weights import check_weighing, present
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
 # block for all units that listen to the same sources.
@@ -134,7 +134,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         self._validate_params()
         observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            data, y = present(*self._check_training_data(X, y, sample_weight, reset=True))
             check_weighing(data, "training")
             validation = self._check_validation_data(*validation)
             trained = self._train(data, y, validation, observer)
@@ -178,7 +178,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             )
         first = not self.__sklearn_is_fitted__()
         with self._unharmed():
-            data, _ = self._check_training_data(X, y, sample_weight, reset=first, **known)
+            data, _ = present(*self._check_training_data(X, y, sample_weight, reset=first, **known))
             trained = self._train_on(data, first)
         self._finish(*trained)
         self._warn_of(trained[0])
@@ -220,13 +220,13 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
     def _warn_of(self, outcome):
         """Say how training ended, once all is stored: a warning may be an error."""
         if outcome.interrupted:
-            warnings.warn("Training interrupted by user.", stacklevel=4)
+            warnings.warn("Training interrupted by user.", stacklevel=caller_level())
         elif outcome.ran_out:
             warnings.warn(
                 f"Maximum iterations ({self.max_iter}) reached and the optimization hasn't "
                 "converged yet.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=caller_level(),
             )
 
     def _model(self, data, rng, keep):
@@ -249,15 +249,15 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         output = self._output.name, self._output.activation, self.output, self.output_activation
         # Only the regressor has a parameter that says which loss.
         loss = vars(self).get("loss")
-        return joblib.hash((self.activation, connectivity, hidden, output, loss))
+        return joblib.hash(by_value((self.activation, connectivity, hidden, output, loss)))
 
     def _check_same_architecture(self, sizes):
         ends = self.topology_.n_inputs, self.topology_.n_outputs
         if self._architecture != self._architecture_key() or ends != (sizes[0], sizes[-1]):
             raise ValueError(
                 "hidden_layer_sizes, activation, connectivity, output, loss or the number of "
-                "outputs have changed since the network was fitted: set them back, or fit anew "
-                "with warm_start=False."
+                "features or outputs have changed since the network was fitted: set them back, "
+                "or fit anew with warm_start=False."
             )
 
     def _store(self, outcome, state, settings, seen):
@@ -292,7 +292,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
             raise ValueError("X_val needs y_val.")
         if is_partitioned(X_val):
             raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
-        data, _ = self._check_training_data(X_val, y_val, sample_weight_val, reset=False)
+        data, _ = present(*self._check_training_data(X_val, y_val, sample_weight_val, reset=False))
         check_weighing(data, "validation")
         return data
 

@@ -3,6 +3,8 @@
 The one module that knows of `sklearn.callback`, which is experimental there.
 """
 
+import sys
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
@@ -16,6 +18,21 @@ except ImportError:
     def with_callbacks(fit):
         """Older scikit-learn: the method as it is."""
         return fit
+
+
+def caller_level():
+    """The `stacklevel` with which a function warns of the line that called the library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _is_between(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_between(module):
+    """Whether it is one of ours, or wraps our methods."""
+    return module.partition(".")[0] == __package__.partition(".")[0] or module.startswith(
+        "sklearn.callback"
+    )
 
 
 class PassObserver:

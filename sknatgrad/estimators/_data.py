@@ -42,7 +42,7 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
         )
         return (canonical(found[0]), found[1]) if isinstance(found, tuple) else canonical(found)
     rows = SlicedRows(X)
-    if X.ndim != 2 or 0 in rows.shape:
+    if X.ndim != 2 or 0 in rows.shape or np.dtype(X.dtype).kind not in "biuf":
         validate_data(estimator, np.asarray(X[:1]), dtype=_DTYPES, reset=reset)
     for number, part in enumerate(rows.parts()):
         if number == 0:

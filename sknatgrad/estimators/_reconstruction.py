@@ -37,12 +37,13 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             codes[chunk] = self._linearize(X[chunk]).a[units].T
         return codes
 
-    def inverse_transform(self, codes):
+    def inverse_transform(self, X):
         """Reconstruction of rows from their codes.
 
         Parameters
         ----------
-        codes : {array-like, Dask collection} of shape (n_samples, n_code_units)
+        X : {array-like, Dask collection} of shape (n_samples, n_code_units)
+            Codes.
 
         Returns
         -------
@@ -50,7 +51,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         check_is_fitted(self)
-        codes = check_array(codes, dtype=(np.float64, np.float32))
+        codes = check_array(X, dtype=(np.float64, np.float32))
         if codes.shape[1] != self._n_features_out:
             raise ValueError(f"codes must have {self._n_features_out} columns.")
         if self.topology_.layer_sizes is None:
@@ -103,8 +104,15 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         ndarray of shape (n_samples,)
             A lazy Dask array for rows of Dask; see doc/scaling.md.
+
+        Raises
+        ------
+        ValueError
+            If the output can't have drawn the rows: entries outside [0, 1] of Bernoulli
+            ones, negative counts.
         """
         X = self._check_X(X)
+        self._output.check_target(X.T)
         scores = np.empty(X.shape[0])
         for chunk in self._prediction_chunks(X):
             rows = X[chunk]

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
+from ..training.rows import SlicedRows, selected
+
 
 def check_weights(sample_weight, X):
     """Weights as float64, or None.
@@ -21,6 +23,26 @@ def check_weights(sample_weight, X):
     if not sample_weight.any():
         raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
     return _with_finite_sum(sample_weight, "sample_weight")
+
+
+def present_rows(X, sample_weight):
+    """The rows of X that are there: those of weight 0 are not."""
+    if sample_weight is None or sample_weight.all():
+        return X
+    return selected(X, np.flatnonzero(sample_weight))
+
+
+def present(data, y):
+    """`Data` without rows of weight 0, and their y, an array or None.
+
+    Rows that lie on disk or on workers are left where they are.
+    """
+    if data.whole_batches_only or isinstance(data.X, SlicedRows):
+        return data, y
+    if data.weight is None or data.weight.all() or not data.weight.any():
+        return data, y
+    there = np.flatnonzero(data.weight)
+    return data.rows(there), None if y is None else y[there]
 
 
 def times(sample_weight, factor):

@@ -12,7 +12,7 @@ from ._inspection import InspectionMixin
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
 from ._reconstruction import ReconstructionMixin
-from ._weights import check_weights
+from ._weights import check_weights, present_rows
 
 
 class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannianMLP):
@@ -276,16 +276,18 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         else:
             X = checked(self, X, reset=reset)
             dtype, weight = X.dtype, check_weights(sample_weight, X)
+        rows = X if parts is not None else present_rows(X, weight)
         if reset:
             self._dtype = dtype
-            self._output = self._choose_output(X)
-        self._output.check_target(X.T)
+            self._output = self._choose_output(rows)
+        self._output.check_target(rows.T)
         if parts is None:
             return own_targets(X, None, weight), None
         return parts.encoded(own_targets, X.shape[1], single=False), None
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
+        self._output.check_target(X.T)
         return X, X.T, check_weights(sample_weight, X)
 
     def _choose_output(self, X):

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ..outputs import get_output
 from ._base import BaseRiemannianMLP
@@ -307,6 +307,8 @@ class RiemannianMLPClassifier(
         elif classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         else:
+            assert_all_finite(classes, input_name="classes")
+            check_classification_targets(classes)
             self._labels = Labels.of(column_or_1d(classes))
         self.classes_ = self._labels.all
 

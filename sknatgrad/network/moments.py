@@ -112,15 +112,20 @@ def _unit(size):
 def _sparse_moments(X, weight):
     X = sparse.csr_array(X).astype(float, copy=False)
     n_inputs = X.shape[1]
-    size = np.zeros(n_inputs)
-    np.maximum.at(size, X.indices, np.abs(X.data))
-    unit = _unit(size)
+    lowest, highest = np.full(n_inputs, np.inf), np.full(n_inputs, -np.inf)
+    np.minimum.at(lowest, X.indices, X.data)
+    np.maximum.at(highest, X.indices, X.data)
+    full = np.bincount(X.indices, minlength=n_inputs) == X.shape[0]
+    unit = _unit(np.maximum(np.maximum(highest, -lowest), 0.0))
     values = X.data / unit[X.indices]
     row_weight = np.repeat(weight, np.diff(X.indptr))
     present = np.bincount(X.indices, row_weight, minlength=n_inputs)
     mean = np.bincount(X.indices, row_weight * values, minlength=n_inputs)
+    same = full & (highest == lowest)
+    mean[same] = highest[same] / unit[same]
     deviation = values - mean[X.indices]
-    absent = np.maximum(1.0 - present, 0.0)
+    # Rounding would give the zeros of a column that has none a weight.
+    absent = np.where(full, 0.0, np.maximum(1.0 - present, 0.0))
     variance, third = (
         np.bincount(X.indices, row_weight * deviation**power, minlength=n_inputs)
         + absent * (-mean) ** power

@@ -285,6 +285,8 @@ def _link_table(mask):
     if getattr(mask, "ndim", 0) != 2:
         raise ValueError("A link mask must be a two-dimensional matrix.")
     by_target = sparse.csc_array(mask, copy=True)
+    if not np.isfinite(by_target.data).all():
+        raise ValueError("A link mask must not contain NaN or infinity: 0 is no link.")
     by_target.sum_duplicates()
     by_target.eliminate_zeros()
     return by_target.shape, by_target.indptr.astype(int), by_target.indices.astype(int)

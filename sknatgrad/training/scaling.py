@@ -50,6 +50,12 @@ class InputScale:
         scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale, safe_divide(rest, scale))
 
+    @property
+    def is_near_origin(self):
+        """Whether the centres of all inputs that vary are within a few scales of 0."""
+        varies = self.scale != 0
+        return bool(np.all(np.abs(self.centre) <= _FAR * np.abs(self.scale), where=varies))
+
     def without_centre(self):
         """The scale alone, which keeps sparse inputs sparse."""
         guessed = None if self.guessed is None else self.guessed & (self.centre == 0)

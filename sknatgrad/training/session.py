@@ -7,6 +7,7 @@ between them is all that a later call needs to go on.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ..network.initialization import standard_factor
@@ -227,10 +228,18 @@ def _objective(model, settings, data, state, penalised):
         strength = state.strength
         strength = replace(strength, alpha=strength.alpha * _penalty_unit(model, state))
         penalty = Penalty(model.network.topology, factor**2, state.weight, strength)
-    dtype = np.float32 if data.X.dtype == np.float32 and settings.precision_is_free else np.float64
+    dtype = np.float32 if _single_precision(settings, data) else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.n_threads = settings.n_threads
     return objective
+
+
+def _single_precision(settings, data):
+    """Whether to compute in single precision."""
+    if data.X.dtype != np.float32 or not settings.precision_is_free:
+        return False
+    # Sparse data are not centred: differences are lost where columns are far from 0.
+    return not sparse.issparse(data.X) or data.scale.is_near_origin
 
 
 def _penalty_unit(model, state):
