@@ -1254,3 +1254,19 @@ def test_met_deep_rectified_networks_learn(activation):
     rows, new, y, target = train_test_split(*load_digits(return_X_y=True), random_state=0)
     clf = RiemannianMLPClassifier((30,) * 6, activation=activation, random_state=0, max_iter=30)
     assert clf.fit(rows, y).score(new, target) > 0.95
+
+
+# -------------------------------------------------------- siblings: rates and amounts
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_num1_rates_by_exposure(unit, n_targets):
+    """Counts over exposures, weighted by these: the default penalty learns them in any units."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 3, (2000, 3))
+    rate = 1e-4 * np.exp(0.8 * np.sin(2 * X[:, :n_targets]) + 0.5 * X[:, 1:2])
+    exposure = rng.uniform(5e3, 5e4, (2000, 1))
+    y = unit * rng.poisson(rate * exposure) / exposure
+    reg = RiemannianMLPRegressor(loss="poisson", random_state=0)
+    reg.fit(X[:1500], y[:1500], sample_weight=exposure[:1500, 0])
+    error = reg.predict(X[1500:]).reshape(500, -1) / unit - rate[1500:]
+    assert (error.var(axis=0) < 0.2 * rate.var(axis=0)).all()

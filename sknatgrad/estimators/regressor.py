@@ -32,6 +32,8 @@ class RiemannianMLPRegressor(
     a Riemannian metric that depends on what the network does, not on how numbers are
     written (Ollivier, 2015). With the default settings the fit is the same whatever
     the scale and origin of features and targets, and there is no learning rate to set.
+    (Of counts and rates, ``loss="poisson"``, what 0 is matters, and the fit is about the
+    same whatever their scale.)
 
     Parameters
     ----------

@@ -54,6 +54,14 @@ class Output:
     multiplicative = False
     n_parameters = 0
 
+    @property
+    def free_dispersion(self):
+        """Whether residuals may be larger or smaller than the output's own variance says.
+
+        Where targets can be told in any units: the output does not know how noisy they are.
+        """
+        return bool(np.all(self.free_scale))
+
     def __init__(self, activation="auto"):
         automatic = isinstance(activation, str) and activation == "auto"
         try:

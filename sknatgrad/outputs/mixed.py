@@ -48,6 +48,10 @@ class Mixed(Output):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.free_scale), bool)
 
     @property
+    def free_dispersion(self):
+        return all(output.free_dispersion for output, _ in self.groups)
+
+    @property
     def multiplicative(self):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.multiplicative), bool)
 

@@ -19,6 +19,8 @@ class Poisson(Output):
     name = "poisson"
     independent = True
     multiplicative = True
+    # Rates by exposure, claims in any currency: their variance is a multiple of the mean.
+    free_dispersion = True
     link_name = "exp"
 
     def _objection(self, activation):

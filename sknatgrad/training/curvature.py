@@ -41,7 +41,7 @@ def _second_moments(point, score):
     if len(score) > LARGEST_SPECTRUM:
         return np.empty((0, 0))
     output = point.output
-    if not np.all(output.free_scale):
+    if not output.free_dispersion:
         score = output.score(output.prepared(np.ones_like(point.v)), point.target)
     rows = np.vstack([np.ones(len(point.lin.sample_share)), score])
     return (rows * point.lin.sample_share) @ rows.T
@@ -79,7 +79,7 @@ class Noise:
         metric = Metric(Backpropagated(), _Observed(base))
         _, (statistics, _) = objective.differentiate(evaluation, metric)
         squares, expected, moments, *self._statistics = statistics
-        self._scale_is_free = np.all(objective.output.free_scale)
+        self._scale_is_free = objective.output.free_dispersion
         tell = _of_free_scale if self._scale_is_free else _of_known_scale
         self._noise, count = tell(squares, expected, moments)
         self._weight = objective.penalty.weight
@@ -169,16 +169,19 @@ class Curvature(Noise):
 
 
 def _of_free_scale(squares, expected, moments):
-    """Noise variance and number of outputs that a square loss speaks of.
+    """Noise variance and number of outputs where the outputs leave the noise free.
 
-    With S the covariance of the residuals, ``|S|^2 / tr S`` and ``(tr S)^2 / |S|^2``: of
+    With S the covariance of the residuals, relative to the variances that are expected
+    (1 of a square loss, the means of counts), ``|S|^2 / tr S`` and ``(tr S)^2 / |S|^2``: of
     equal and independent outputs, the variance of each and their number. Outputs that
     go together are one with as many times the noise; those without noise, constant or
     learnt exactly, leave that of the others as it is.
     """
     covariance = without_bias(moments)[1] if moments.size else np.diag(squares)
+    size = np.sqrt(expected)
+    covariance = safe_divide(safe_divide(covariance, size), size[:, None])
     trace, size = np.trace(covariance), np.square(covariance).sum()
-    noise = float(safe_divide(size, trace * expected.mean()))
+    noise = float(safe_divide(size, trace))
     return noise, float(safe_divide(trace**2, size)) or 1.0
 
 

@@ -35,11 +35,11 @@ class Evidence:
     data count more than the prior says they should.
 
     The noise variance is the dispersion of the residuals, in units of the variance that
-    the outputs themselves speak of, corrected for the g degrees of freedom. A square
-    loss leaves it free; of several targets, noisy ones count for more. Others say that
-    it is 1; but labels are often cleaner than that, so the dispersion's square root is
-    taken: half of the way, in logarithms. Labels of a row that go together are fewer
-    observations than they seem.
+    the outputs themselves speak of, corrected for the g degrees of freedom. Square and
+    Poisson losses leave it free, as targets may be told in any units; of several targets,
+    noisy ones count for more. Others say that it is 1; but labels are often cleaner than
+    that, so the dispersion's square root is taken: half of the way, in logarithms. Labels
+    of a row that go together are fewer observations than they seem.
 
     One number a for all layers: with one a layer, rescaling layers against each other
     would lower the penalty without end. The weights of each feature have theirs
