@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,3 +70,26 @@ def test_example_without_matplotlib(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "No figure: matplotlib is not installed." in done.stdout
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".png"] == []
+
+
+def _blocks():
+    """Every block of Python in the documentation, with a name."""
+    root = FOLDER.parent
+    for page in [root / "README.md", *sorted((root / "doc").glob("*.md"))]:
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
+            slow = pytest.mark.slow if "LocalCluster" in block else ()
+            yield pytest.param(block, id=page.stem, marks=slow)
+
+
+@pytest.mark.parametrize("block", list(_blocks()))
+def test_blocks_of_the_documentation_run(block, tmp_path):
+    """As scripts, word for word."""
+    for needed in ("dask", "numba", "distributed"):
+        if needed in block:
+            pytest.importorskip(needed)
+    script = tmp_path / "block.py"
+    script.write_text(block, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
