@@ -272,18 +272,18 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         parts = None
         if is_partitioned(X):
             parts = Partitions(self, X, None, sample_weight, reset, numeric=True)
-            dtype, X = parts.dtype, parts.extremes
+            dtype, rows = parts.dtype, parts.extremes
         else:
             X = checked(self, X, reset=reset)
             dtype, weight = X.dtype, check_weights(sample_weight, X)
-        rows = X if parts is not None else present_rows(X, weight)
+            rows = present_rows(X, weight)
         if reset:
             self._dtype = dtype
             self._output = self._choose_output(rows)
         self._output.check_target(rows.T)
         if parts is None:
             return own_targets(X, None, weight), None
-        return parts.encoded(own_targets, X.shape[1], single=False), None
+        return parts.encoded(own_targets, rows.shape[1], single=False), None
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)

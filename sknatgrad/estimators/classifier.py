@@ -307,9 +307,10 @@ class RiemannianMLPClassifier(
         elif classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         else:
+            classes = column_or_1d(classes)
             assert_all_finite(classes, input_name="classes")
             check_classification_targets(classes)
-            self._labels = Labels.of(column_or_1d(classes))
+            self._labels = Labels.of(classes)
         self.classes_ = self._labels.all
 
     def _check_training_data(self, X, y, sample_weight, reset, named=None):
