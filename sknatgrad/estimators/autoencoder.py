@@ -307,8 +307,7 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         return self.n_features_in_
 
     def _scorer(self, training, held_out):
-        # Held-out rows are scored by their log-likelihood.
-        return None
+        return None  # held-out rows are scored by their log-likelihood
 
     def loss(self, X, sample_weight=None):
         """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.
