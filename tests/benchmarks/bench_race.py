@@ -65,12 +65,12 @@ def load_task(name, seed):
     return Task(kind, X[train], y[train], X[test], y[test])
 
 
-def measure(task, competitor, seed, options):
+def measure(task, competitor, seed, options, hidden=HIDDEN):
     """Curves of one fit: seconds, training and test loss, test score."""
     fit, parameters = COMPETITORS[competitor]
     if fit is fit_ours:
         parameters = parameters | options
-    kept, seen = fit(task, hidden_layer_sizes=HIDDEN, random_state=seed, **parameters)
+    kept, seen = fit(task, hidden_layer_sizes=hidden, random_state=seed, **parameters)
     points = range(len(kept))
     if len(kept) > LONGEST_CURVE:
         # Early passes are the ones that matter in a race.
@@ -88,7 +88,7 @@ def measure(task, competitor, seed, options):
     return {"curve": curve, "score": final, "passes": len(kept), "seconds": kept[-1][0]}
 
 
-def run(names, seeds, competitors, out, options):
+def run(names, seeds, competitors, out, options, hidden=HIDDEN):
     """Fit what is not in the folder yet, the competitors side by side."""
     out.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -96,7 +96,7 @@ def run(names, seeds, competitors, out, options):
             missing = [c for c in competitors if not _file(out, name, c, seed).exists()]
             task = load_task(name, seed) if missing else None
             for competitor in missing:
-                result = measure(task, competitor, seed, options)
+                result = measure(task, competitor, seed, options, hidden)
                 print(
                     f"{name:14s} {seed} {competitor:10s} {result['passes']:4d} passes "
                     f"{result['seconds']:8.2f} s  train {result['curve'][-1]['train']:.4g}  "
@@ -119,6 +119,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(COMPETITORS), default=list(COMPETITORS))
     parser.add_argument("--out", type=Path, nargs="+", required=True)
+    parser.add_argument("--hidden", type=int, nargs="+", default=HIDDEN, help="layer sizes")
     parser.add_argument("--set", default="{}", help="parameters of ours, as JSON")
     arguments = parser.parse_args()
     if arguments.what == "run":
@@ -126,7 +127,8 @@ def main():
             options = json.loads(arguments.set)
             names = [name for name in arguments.names or NAMES if name != "more"]
             names += MORE if "more" in arguments.names else []
-            run(names, arguments.seeds, arguments.only, arguments.out[0], options)
+            hidden = tuple(arguments.hidden)
+            run(names, arguments.seeds, arguments.only, arguments.out[0], options, hidden)
     elif arguments.what == "table":
         print_tables(arguments.out[0])
     else:
