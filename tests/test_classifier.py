@@ -1531,7 +1531,7 @@ def test_diagonal_metrics_are_invariant_under_scaling(originals, data, change):
 
 
 @pytest.mark.parametrize("metric", [*INVARIANT, "unitwise_fisher"])
-@pytest.mark.parametrize("data", ["digits", "iris"])
+@pytest.mark.parametrize("data", [pytest.param("digits", marks=pytest.mark.slow), "iris"])
 def test_units_of_activities_do_not_matter(metric, data):
     """tanh and logistic hidden units start correspondingly from one seed, and stay so."""
     X, y = DATA[data](return_X_y=True)
