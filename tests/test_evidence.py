@@ -90,9 +90,12 @@ class Slow:
         X = objective.X
         hidden = np.tanh(X @ first[:, 1:].T + first[:, 0])
         out = hidden @ second[:, 1:].T + second[:, 0]
-        self.square = objective.output.name == "square"
-        mean = out if self.square else 1 / (1 + np.exp(-out))
-        self.variance = np.ones_like(out) if self.square else mean * (1 - mean)
+        mean, self.variance = {
+            "square": lambda v: (v, np.ones_like(v)),
+            "bernoulli": lambda v: (1 / (1 + np.exp(-v)), 1 / (2 + np.exp(v) + np.exp(-v))),
+            "poisson": lambda v: (np.exp(v), np.exp(v)),
+        }[objective.output.name](out)
+        self.knows_noise = objective.output.name == "bernoulli"
         self.residuals = objective.target.T - mean
         at_hidden = (self.variance @ second[:, 1:] ** 2) * (1 - hidden**2) ** 2
         self.layers = [(X, at_hidden, 0), (hidden, self.variance, 25)]
@@ -118,10 +121,11 @@ class Slow:
     def noise(self, free):
         """By the residuals, and how far the outputs go together."""
         n = len(self.residuals)
-        told = self.residuals if self.square else self.objective.target.T
+        relative = self.residuals / np.sqrt(self.variance.mean(axis=0))
+        told = self.objective.target.T if self.knows_noise else relative
         spread = np.cov(told.T, bias=True)
         size, trace = np.sum(spread**2), np.trace(spread)
-        if self.square:
+        if not self.knows_noise:
             seen = size / trace
         else:
             seen = np.sqrt(np.sum(self.residuals**2) / np.sum(self.variance))
@@ -129,7 +133,7 @@ class Slow:
         return seen / (1 - free / (n * trace**2 / size))
 
 
-@pytest.mark.parametrize("output", ["bernoulli", "square"])
+@pytest.mark.parametrize("output", ["bernoulli", "square", "poisson"])
 @pytest.mark.parametrize("alpha", [0.1, 5.0])
 def test_starts_are_compared_by_their_evidence(output, alpha):
     """Minus the logarithm of the slow reference's, with the likelihood of the targets."""
@@ -137,7 +141,7 @@ def test_starts_are_compared_by_their_evidence(output, alpha):
     objective.penalty.strength = Strength(alpha)
     slow, standard = Slow(objective, theta), objective.penalty.standard
     free = sum(np.trace(np.linalg.solve(c + alpha * p, c)) for c, p in slow.matrices(standard))
-    noise = slow.noise(free) if output == "square" else 1.0
+    noise = 1.0 if slow.knows_noise else slow.noise(free)
     evaluation = objective.evaluate(theta)
     want = 30 * evaluation.data_loss / noise + 30 * np.log(noise)
     want -= slow.log_evidence(alpha, standard, noise)
@@ -145,7 +149,7 @@ def test_starts_are_compared_by_their_evidence(output, alpha):
     assert criterion(objective, theta, False) == evaluation.loss
 
 
-@pytest.mark.parametrize("output", ["bernoulli", "square"])
+@pytest.mark.parametrize("output", ["bernoulli", "square", "poisson"])
 def test_strength_maximises_the_evidence(output):
     """The slow reference's gradient of the log evidence in the strength is zero.
 

@@ -1187,6 +1187,20 @@ def test_wgt3_a_row_of_weight_zero_is_not_there(kind, fill):
     np.testing.assert_array_equal(est.predict(X[there]), want.predict(X[there]))
 
 
+@each
+def test_wgt3_rows_of_weight_zero_on_disk(kind, tmp_path):
+    """They are not there either: the same bits as in memory."""
+    X = np.random.default_rng(0).random((90, 4))
+    X[0] = 1e20
+    np.save(tmp_path / "X.npy", X)
+    y, weight = np.arange(90) % 2, np.r_[0.0, np.ones(89)]
+    fits = [
+        make(kind, max_iter=5).fit(rows, y, sample_weight=weight)
+        for rows in (X, np.load(tmp_path / "X.npy", mmap_mode="r"))
+    ]
+    np.testing.assert_array_equal(*(est.predict(X[1:]) for est in fits))
+
+
 # ------------------------------------------------- siblings: rows that can't have been drawn
 @pytest.mark.parametrize(
     ("output", "row"), [("bernoulli", [0.5, 50.0, 0.1]), ("poisson", [1.0, -3.0, 2.0])]

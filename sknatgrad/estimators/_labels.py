@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ..training.state import Data
 from ._weights import times
@@ -63,6 +63,24 @@ class Labels:
         if y.ndim == 2:
             return cls(np.arange(y.shape[1]), False)
         return cls(np.unique(y), True)
+
+    @classmethod
+    def of_stream(cls, y, classes):
+        """The labels of a stream: those that are named at its first call, with targets y.
+
+        Raises
+        ------
+        ValueError
+            If `classes` are missing or no classes.
+        """
+        if type_of_target(y).startswith("multilabel"):
+            return cls.of(dense_labels(y))
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        classes = column_or_1d(classes)
+        assert_all_finite(classes, input_name="classes")
+        check_classification_targets(classes)
+        return cls.of(classes)
 
     def __eq__(self, other):
         return self.single == other.single and np.array_equal(self.all, other.all)

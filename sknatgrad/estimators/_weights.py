@@ -3,8 +3,6 @@
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from ..training.rows import SlicedRows, selected
-
 
 def check_weights(sample_weight, X):
     """Weights as float64, or None.
@@ -25,21 +23,14 @@ def check_weights(sample_weight, X):
     return _with_finite_sum(sample_weight, "sample_weight")
 
 
-def present_rows(X, sample_weight):
-    """The rows of X that are there: those of weight 0 are not."""
-    if sample_weight is None or sample_weight.all():
-        return X
-    return selected(X, np.flatnonzero(sample_weight))
-
-
 def present(data, y):
     """`Data` without rows of weight 0, and their y, an array or None.
 
-    Rows that lie on disk or on workers are left where they are.
+    Rows on workers stay there.
     """
-    if data.whole_batches_only or isinstance(data.X, SlicedRows):
+    if data.whole_batches_only or data.weight is None:
         return data, y
-    if data.weight is None or data.weight.all() or not data.weight.any():
+    if data.weight.all() or not data.weight.any():
         return data, y
     there = np.flatnonzero(data.weight)
     return data.rows(there), None if y is None else y[there]

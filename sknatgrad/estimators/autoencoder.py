@@ -12,7 +12,7 @@ from ._inspection import InspectionMixin
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
 from ._reconstruction import ReconstructionMixin
-from ._weights import check_weights, present_rows
+from ._weights import check_weights, present
 
 
 class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannianMLP):
@@ -275,14 +275,14 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
             dtype, rows = parts.dtype, parts.extremes
         else:
             X = checked(self, X, reset=reset)
-            dtype, weight = X.dtype, check_weights(sample_weight, X)
-            rows = present_rows(X, weight)
+            data, _ = present(own_targets(X, None, check_weights(sample_weight, X)), None)
+            dtype, rows = X.dtype, data.X
         if reset:
             self._dtype = dtype
             self._output = self._choose_output(rows)
         self._output.check_target(rows.T)
         if parts is None:
-            return own_targets(X, None, weight), None
+            return data, None
         return parts.encoded(own_targets, rows.shape[1], single=False), None
 
     def _check_known_data(self, X, y, sample_weight):

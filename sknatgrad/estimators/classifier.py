@@ -6,8 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import assert_all_finite, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ._base import BaseRiemannianMLP
@@ -302,15 +301,7 @@ class RiemannianMLPClassifier(
                     f"classes={classes!r} differ from those of the first call: {self._labels.all}."
                 )
             return
-        if type_of_target(y).startswith("multilabel"):
-            self._labels = Labels.of(dense_labels(y))
-        elif classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        else:
-            classes = column_or_1d(classes)
-            assert_all_finite(classes, input_name="classes")
-            check_classification_targets(classes)
-            self._labels = Labels.of(classes)
+        self._labels = Labels.of_stream(y, classes)
         self.classes_ = self._labels.all
 
     def _check_training_data(self, X, y, sample_weight, reset, named=None):

@@ -51,7 +51,8 @@ def initialize(network, rng, centre=0.0, scale=1.0):
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     fan_in = np.bincount(owner, minlength=topology.n_units)
-    drawn = _opposed(network, rng.standard_normal(len(owner))) / np.sqrt(fan_in[owner])
+    drawn = _opposed(network, source, owner, rng.standard_normal(len(owner)))
+    drawn /= np.sqrt(fan_in[owner])
     factor = (scale[source] * _gains(network)[owner]) / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
@@ -82,19 +83,18 @@ def standard_factor(network, scale=1.0):
     return scales[topology.source] * _gains(network)[topology.owner] / 2
 
 
-def _opposed(network, drawn):
-    """The numbers drawn for all links, made opposite where units are."""
+def _opposed(network, source, owner, drawn):
+    """The numbers drawn for the links, made opposite where units are."""
     topology = network.topology
     first, sign = _opposite_units(network)
     # Parallel links would be copies of one another for ever.
     if topology.has_parallel_links or (sign > 0).all():
         return drawn
-    source = topology.source[topology.is_weight]
-    owner = topology.n_inputs + topology.owner[topology.is_weight]
+    target = topology.n_inputs + owner
     _, drawn_for, pair = np.unique(
-        first[owner] * len(first) + first[source], return_index=True, return_inverse=True
+        first[target] * len(first) + first[source], return_index=True, return_inverse=True
     )
-    return sign[owner] * sign[source] * drawn[drawn_for[pair]]
+    return sign[target] * sign[source] * drawn[drawn_for[pair]]
 
 
 def _opposite_units(network):
