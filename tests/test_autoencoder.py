@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from sknatgrad import RiemannianAutoEncoder
+from sknatgrad.estimators import _prediction
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -47,6 +48,16 @@ def mixed_columns(n=200):
 
 
 # ------------------------------------------------------------------- consistency
+def test_codes_are_decoded_in_bounded_memory(iris, monkeypatch):
+    """Some rows at a time."""
+    est = make().fit(iris)
+    codes = est.transform(iris)
+    whole = est.inverse_transform(codes)
+    monkeypatch.setattr(_prediction, "_PREDICTION_BYTES", 1 << 12)
+    assert sum(1 for _ in est._prediction_chunks(codes)) > 10
+    np.testing.assert_allclose(est.inverse_transform(codes), whole, rtol=1e-12)
+
+
 @pytest.mark.parametrize("connectivity", [None, 2, "paper"])
 @pytest.mark.parametrize("activation", ["tanh", "logistic", ["relu", "tanh", "identity"]])
 @pytest.mark.parametrize("code_layer", [None, 0, 2])

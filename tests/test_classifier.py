@@ -14,7 +14,7 @@ import reference as ref
 import scipy.sparse as sp
 from engine import assert_close, damped, parts_of
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -316,6 +316,48 @@ def test_class_weight():
     heavy = make(max_iter=5, class_weight={0: 1, 1: 100}).fit(X, np.roll(y, 40))
     light = make(max_iter=5, class_weight={0: 100, 1: 1}).fit(X, np.roll(y, 40))
     assert heavy.predict(X).mean() > 0.9 > 0.1 > light.predict(X).mean()
+
+
+def test_class_weights_are_no_observations():
+    """Only how they compare matters, whole numbers or not; sample weights stay counts."""
+    X, y = make_classification(300, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0)
+    clf = make(max_iter=30)
+    a, b, c = (
+        clone(clf.set_params(class_weight=weights)).fit(X, y)
+        for weights in ({0: 1, 1: 4}, {0: 0.25, 1: 1}, {0: 10.5, 1: 42})
+    )
+    for other in (b, c):
+        assert other.alpha_ == pytest.approx(a.alpha_, rel=1e-6)
+        np.testing.assert_allclose(other.predict_proba(X), a.predict_proba(X), rtol=1e-6)
+    weight = np.random.default_rng(0).integers(0, 4, size=300)
+    rows = np.repeat(np.arange(300), weight)
+    clf.set_params(class_weight={0: 1, 1: 2.5})
+    weighted = clone(clf).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(
+        clf.fit(X[rows], y[rows]).predict_proba(X), weighted.predict_proba(X), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("alpha", ["auto", 0.1])
+def test_balance_counts_sample_weights(alpha):
+    """Rows of weight 0 are not there, and 2 is twice; held-out rows keep the balance."""
+    X, y = make_classification(300, n_informative=4, weights=[0.8], flip_y=0.1, random_state=0)
+    weight = np.where(y == 1, 2, np.arange(300) % 2)
+    rows = np.repeat(np.arange(300), weight)
+    clf = make(max_iter=20, alpha=alpha, class_weight="balanced")
+    weighted = clone(clf).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(
+        weighted.predict_proba(X), clf.fit(X[rows], y[rows]).predict_proba(X), rtol=1e-6
+    )
+    balance = {k: len(rows) / (2 * np.sum(y[rows] == k)) for k in (0, 1)}
+    clf.set_params(early_stopping=True, n_iter_no_change=3)
+    fits = [
+        clone(clf.set_params(class_weight=given)).fit(
+            X[rows], y[rows], X_val=X[:80], y_val=y[:80], sample_weight_val=None
+        )
+        for given in ("balanced", balance)
+    ]
+    assert fits[0].validation_loss_curve_ == pytest.approx(fits[1].validation_loss_curve_)
 
 
 @pytest.mark.parametrize(
@@ -728,7 +770,7 @@ def test_inspection_needs_targets_where_the_metric_does():
         if "op" in metric or metric == "adagrad":
             with pytest.raises(ValueError, match="y"):
                 clf.metric_matrix(X, metric=metric)
-        elif metric != "euclidean":
+        else:
             assert clf.metric_matrix(X, metric=metric).shape == (39, 39)
 
 
@@ -807,7 +849,7 @@ def test_connectivity_of_every_kind(kind, metric):
     """Fits, predicts, goes on, is cloned and pickled with any graph."""
     X, y = clouds()
     clf = make((9,), connectivity=CONNECTIVITIES[kind], metric=metric, max_iter=15).fit(X, y)
-    assert clf.loss_ < clf.loss_curve_[0]
+    assert clf.best_loss_ < clf.loss_curve_[0]
     clf = pickle.loads(pickle.dumps(clf)).partial_fit(X, y)
     assert np.isfinite(clf.predict_proba(X)).all()
     assert same_parameters(clone(clf).fit(X, y), clone(clf).fit(X, y))

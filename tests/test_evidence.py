@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_classification, make_friedman1, make_regression
-from sklearn.metrics import r2_score
+from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import train_test_split
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
@@ -21,6 +22,7 @@ from sknatgrad.training.curvature import Curvature, _of_free_scale
 from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
 from sknatgrad.training.objective import Objective
 from sknatgrad.training.penalty import Penalty, Strength
+from sknatgrad.training.scaling import InputScale
 from sknatgrad.training.start import target_factor
 
 
@@ -171,10 +173,12 @@ def test_strength_maximises_the_evidence(output):
 
 
 @pytest.mark.parametrize("likeness", [0.01, 0.5])
-def test_factors_of_features_maximise_it(likeness):
+@pytest.mark.parametrize("expected", [np.ones(4), np.array([0.3, 1.0, 2.0, 9.0])])
+def test_factors_of_features_maximise_it(likeness, expected):
     """At a given strength of all, up to the factor that leaves the penalty as it is."""
     objective, theta = an_objective("bernoulli")
-    penalty, evidence, alpha = objective.penalty, Evidence(temperature=1.0, likeness=likeness), 0.7
+    penalty, alpha = objective.penalty, 0.7
+    evidence = Evidence(features=expected, temperature=1.0, likeness=likeness)
     before = objective.penalty_at(theta)
     for _ in range(100):
         curvature = Curvature(objective, objective.evaluate(theta))
@@ -191,11 +195,11 @@ def test_factors_of_features_maximise_it(likeness):
             slow.log_evidence(alpha, np.where(own, np.exp(d) * relative, relative), noise)
             for d in (h, -h)
         )
-        # The slope without the factor's own share, which is s_i (alpha z^2 / noise + prior) / 2.
+        # The slope without the factor's own share: s_i (alpha z^2 / noise + prior / expected) / 2.
         held = 0.5 * alpha * relative[own] @ theta[own] ** 2 / noise
         prior = 0.5 * 5 * likeness
         wanted = (up - down) / (2 * h) + held + prior
-        ratios.append(wanted / (held + prior * factors[i]))
+        ratios.append(wanted / (held + prior * factors[i] / expected[i]))
     np.testing.assert_allclose(ratios, ratios[0], rtol=1e-5)
     assert factors.max() > 2 * factors.min()
 
@@ -374,11 +378,30 @@ def test_features_without_use_are_forgotten(links):
     assert model.fit(X[:500], y[:500]).feature_alpha_.shape == (20,)
     needed, others = model.feature_alpha_[[0, 1, 3]], model.feature_alpha_[5:]
     if links is None:
-        assert others.min() > 1.9 * needed.max()
+        assert others.min() > max(1.2 * needed.max(), 2 * needed.mean())
     # Where few units hear a feature, less is known of it.
     assert np.median(others) > needed.max() and others.mean() > 2 * needed.mean()
     fixed = RiemannianMLPRegressor(hidden_layer_sizes=(30,), alpha=3.0, random_state=0)
     np.testing.assert_array_equal(fixed.fit(X[:50], y[:50]).feature_alpha_, 3.0)
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 100])
+def test_rare_words_are_not_learnt_by_heart(monkeypatch, batch_size):
+    """A word of one text tells it from all others, and says nothing."""
+    rng = np.random.default_rng(0)
+    frequency = rng.lognormal(sigma=0.5, size=(3, 800)) / np.arange(2, 802)
+    frequency /= frequency.sum(axis=1, keepdims=True)
+    y = rng.integers(0, 3, size=900)
+    X = sparse.csr_array(rng.multinomial(40, frequency[y]).astype(float))
+    clf = RiemannianMLPClassifier((20,), batch_size=batch_size, random_state=0, max_iter=40)
+
+    def held_out():
+        clf.fit(X[:400], y[:400])
+        return log_loss(y[400:], clf.predict_proba(X[400:]))
+
+    ours = held_out()
+    monkeypatch.setattr(InputScale, "prior_precision", property(lambda s: np.ones(len(s.scale))))
+    assert ours < 0.8 * held_out()
 
 
 @pytest.mark.parametrize("alpha", ["auto", 3.0])

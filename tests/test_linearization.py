@@ -263,7 +263,7 @@ def test_source_moments(lin, form):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("scale", [1.0, 1e-120, 1e120])
 def test_moments_of_columns(form, scale):
-    """Weighted mean, standard deviation and skewness; weights are repetition."""
+    """Weighted mean, standard and absolute deviation, skewness; weights are repetition."""
     rng = np.random.default_rng(0)
     X = scale * np.exp(rng.normal(size=(50, 4))) * rng.integers(0, 2, size=(50, 4))
     X[:, 2] = 0
@@ -271,13 +271,14 @@ def test_moments_of_columns(form, scale):
     repeated = np.repeat(X, weights, axis=0)
     for given, sample_weight, rows in ((X, weights, repeated), (X, None, X)):
         unit = rows[:, [0, 1, 3]] / scale
-        mean, deviation, skewness, _ = weighted_moments(form(given), sample_weight)
+        mean, deviation, skewness, absolute, _ = weighted_moments(form(given), sample_weight)
         centred = unit - unit.mean(axis=0)
         assert_close(mean[[0, 1, 3]] / scale, unit.mean(axis=0), 1e-13)
         assert_close(deviation[[0, 1, 3]] / scale, unit.std(axis=0), 1e-13)
         third = (centred**3).mean(axis=0) / unit.std(axis=0) ** 3
         assert_close(skewness[[0, 1, 3]], third, 1e-12)
-        assert mean[2] == deviation[2] == skewness[2] == 0
+        assert_close(absolute[[0, 1, 3]] / scale, np.abs(centred).mean(axis=0), 1e-13)
+        assert mean[2] == deviation[2] == skewness[2] == absolute[2] == 0
 
 
 def test_rest_of_the_mean():

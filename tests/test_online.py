@@ -20,6 +20,8 @@ from sknatgrad import (
     get_metric,
 )
 from sknatgrad.training import InputScale, RunningMetric
+from sknatgrad.training.renewed_start import renew_scale
+from sknatgrad.training.state import Model
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -373,6 +375,45 @@ def test_start_of_steady_counts_is_kept(monkeypatch, size):
         y = rng.poisson(0.1 * np.exp(slope * X[:, 0]))
         stream(RiemannianMLPRegressor("poisson", (), random_state=0), X, y, size=size)
     assert not moves
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_targets_that_say_little_at_first(first):
+    """One row tells no scale: it is learnt from those that come, whatever the origin."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 6))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+
+    def learnt(*targets):
+        model = RiemannianMLPRegressor(hidden_layer_sizes=(20,), random_state=0)
+        targets = np.column_stack(targets) if len(targets) > 1 else targets[0]
+        model.partial_fit(X[:first], targets[:first])
+        stream(model, X[first:2000], targets[first:2000], size=10)
+        return model.score(X[2000:], targets[2000:]), model.predict(X)
+
+    near, far, several = learnt(y), learnt(1000 + y), learnt(1000 + y, np.full(3000, 7.0))
+    assert near[0] > 0.6
+    np.testing.assert_allclose(far[1] - 1000, near[1], atol=1e-6)
+    np.testing.assert_allclose(several[1][:, 1], 7, atol=0.05)
+
+
+def test_other_units_of_targets_are_no_step():
+    """Where the network has learnt something it stays the same function."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.column_stack([X[:, 0], X[:, 1]])
+    model = RiemannianMLPRegressor(hidden_layer_sizes=(5,), random_state=0)
+    stream(model, X, y, size=40)
+    state, before = model._state.fork(), model.predict(X)
+    data, _ = model._check_training_data(X, y + np.array([50.0, 0.0]), None, reset=False)
+    renew_scale(Model(model._network, model._output), model._settings(), data, state)
+    scale = state.coordinates.outputs.scale
+    assert scale[0] > 10 and scale[1] == model._state.coordinates.outputs.scale[1]
+    model._parameters = state.coordinates.outward(state.path.last)
+    last = model._state.coordinates.outward(model._state.path.last)
+    np.testing.assert_allclose(model._parameters, last, atol=1e-12)
+    assert state.history.unit == pytest.approx(np.mean(scale**2))
+    assert np.abs(model.predict(X) - before).max() < 1
 
 
 def test_start_without_counts_by_weight():

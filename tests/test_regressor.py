@@ -12,6 +12,8 @@ from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
 from sklearn.model_selection import GridSearchCV
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.outputs import Output
+from sknatgrad.outputs._base import diagonal_factor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -109,6 +111,53 @@ def test_negative_counts_are_refused():
     X, y = counts(20)
     with pytest.raises(ValueError, match=r"negative|>= 0|poisson"):
         make(loss="poisson").fit(X, y - 10)
+
+
+def test_outputs_of_several_targets():
+    """One a target, no more and no less."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    Y = np.column_stack([X[:, 0] < X[:, 1], 3 * X[:, 0]])
+    model = make(output=["bernoulli", "square"], max_iter=30).fit(X, Y)
+    assert model.score(X, Y) > 0.8
+    for wrong, target in ((["square"], Y), (["square"] * 2, Y[:, 0])):
+        with pytest.raises(ValueError, match="entries, there are"):
+            make(output=wrong).fit(X, target)
+
+
+class Exponential(Output):
+    """A density of mean exp(v): its loss may be negative."""
+
+    name = "exponential"
+    independent = True
+    nonnegative = False
+
+    def loss(self, v, target):
+        return (v + target * np.exp(-v)).sum(axis=0)
+
+    def score(self, v, target):
+        return target * np.exp(-v) - 1
+
+    def fisher_factor(self, v, columns=slice(None)):
+        return diagonal_factor(np.ones_like(v), columns)
+
+    def fisher_diagonal(self, v):
+        return np.ones_like(v)
+
+    def mean(self, v):
+        return np.exp(v)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0])
+def test_losses_of_densities_may_be_negative(unit):
+    """An output that says so is trained on below 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    rate = np.exp(X[:, 0] + 0.5 * X[:, 1])
+    y = unit * rate * rng.exponential(size=500)
+    model = make((), output=Exponential(), alpha=0.0).fit(X, y)
+    best = np.mean(np.log(unit * rate) + y / (unit * rate))
+    assert best - 0.05 < model.loss_ < best
 
 
 def test_sparse_targets_are_refused(data):

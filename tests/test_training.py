@@ -484,6 +484,29 @@ def test_scale_of_numpys_moments():
     np.testing.assert_allclose(InputScale.of_data(1 - X).apply(1 - X), Z, atol=1e-8)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_prior_precision_of_rare_inputs(form):
+    """As of inputs told by the difference between their values, in any units."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(1000) < p for p in (0.5, 0.1, 0.01, 0.99)]).astype(float)
+    X = np.column_stack([X, np.full(1000, 0.25)])
+    rate = X[:, :4].mean(axis=0)
+    scale = InputScale.of_data(form(X))
+    prior = scale.prior_precision
+    np.testing.assert_allclose(prior[:4] * rate * (1 - rate), prior[0] / 4, rtol=0.01)
+    assert np.mean(1 / prior[:4]) == pytest.approx(1) and np.isfinite(prior).all()
+    told = InputScale.of_data(form(X * [1e5, -1, 1e-5, 3, 1]))
+    np.testing.assert_allclose(told.prior_precision, prior, rtol=1e-10)
+    weight = rng.integers(0, 3, size=1000)
+    np.testing.assert_allclose(
+        InputScale.of_data(form(X), weight).prior_precision,
+        InputScale.of_data(form(np.repeat(X, weight, axis=0))).prior_precision,
+        rtol=1e-10,
+    )
+    constant = InputScale.of_data(form(np.ones((9, 2)))).prior_precision
+    assert constant.tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1e100, 1e-100])
 def test_constant_columns(value):
     """Scale exactly 0, divisor 1, whatever rounding the mean of equal numbers has."""
@@ -684,6 +707,13 @@ def test_loss_below_tol_ends_the_fit():
     """Nothing is left to gain below tol; not so where a validation score decides."""
     assert trained([1, 0.05, 0.04, 0.03], tol=0.1).n_iter == 2
     assert trained([1, 0.05, 0.04, 0.03], scores=[1, 2, 3, 4], tol=0.1).n_iter == 4
+
+
+def test_losses_of_densities_have_no_end():
+    """They may be negative: a small one says nothing."""
+    losses = [1, 0.05, -1, -2, -3]
+    assert trained(losses, tol=0.1, least_loss=-np.inf).n_iter == 5
+    assert trained(losses, tol=0.1).n_iter == 2
 
 
 def test_best_scores_are_restored():

@@ -165,7 +165,7 @@ class InspectionMixin:
         if metric is None:
             metric = self._resolved_metric()
         metric = get_metric(metric, self.n_mc_samples)
-        if metric.modulus.needs_target and objective.target is None:
+        if metric.needs_target and objective.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
         return metric

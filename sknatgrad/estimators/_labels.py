@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax
-from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
+from ..metrics.linalg import safe_divide
 from ..training.state import Data
 from ._weights import times
 
@@ -138,7 +138,7 @@ class Labels:
             )
         if class_weight == "balanced":
             return
-        weights = self._class_weights(class_weight)
+        weights = self._named_weights(class_weight)
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
             raise ValueError(
                 "class_weight must hold finite weights that are not negative, nor all zero."
@@ -150,14 +150,21 @@ class Labels:
                 f"class_weight speaks of {unknown}, which are no classes, and not of {left_out}."
             )
 
-    def _class_weights(self, class_weight):
+    def _named_weights(self, class_weight):
         return np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
 
-    def weights(self, y, class_weight):
-        """Weight of each sample of y by its class; classes not named weigh 1."""
-        if class_weight == "balanced":
-            return compute_sample_weight("balanced", y)
-        return self._class_weights(class_weight)[self.encode(y, discrete=True)]
+    def class_weights(self, class_weight, y, sample_weight):
+        """What the classes weigh, (n_classes,); those not named 1. None without.
+
+        "balanced" gives each class of the rows y the same total weight.
+        """
+        if class_weight is None:
+            return None
+        if class_weight != "balanced":
+            return self._named_weights(class_weight)
+        number, n_classes = self.encode(y, discrete=True), len(self.all)
+        totals = np.bincount(number, sample_weight, minlength=n_classes).astype(float)
+        return safe_divide(totals.sum() / np.count_nonzero(totals), totals)
 
     def probabilities(self, mean):
         """Expected targets (n_samples, n_units) as class probabilities."""
@@ -200,16 +207,18 @@ class ClassTargets:
     labels : Labels
     discrete : bool
         Whether targets are class numbers.
-    class_weight : dict, "balanced" or None
+    class_weight : ndarray of shape (n_classes,) or None
     """
 
     labels: Labels
     discrete: bool
-    class_weight: object
+    class_weight: np.ndarray | None
 
     def __call__(self, X, y, weight):
         """The rows X with classes y and sample weights."""
-        if self.class_weight is not None:
-            factor = self.labels.weights(y, self.class_weight)
-            weight = times(weight, factor)
-        return Data(X, self.labels.encode(y, self.discrete), weight)
+        target = self.labels.encode(y, self.discrete)
+        if self.class_weight is None:
+            return Data(X, target, weight)
+        factor = self.class_weight[self.labels.encode(y, discrete=True)]
+        counts = np.ones(len(y)) if weight is None else weight
+        return Data(X, target, times(weight, factor), counts)

@@ -9,19 +9,23 @@ from ..outputs import get_output
 from ..training.state import Data
 
 
-def numeric_output(name, activation):
+def numeric_output(name, activation, n_outputs):
     """The `Output` of that name, if it reads numbers.
 
     Parameters
     ----------
     name : str, Output or list of them
     activation : str or Activation
+    n_outputs : int
+        Columns of the targets.
 
     Raises
     ------
     ValueError
-        If it reads classes, or does not allow the activation.
+        If it reads classes, does not allow the activation, or is a list of another length.
     """
+    if isinstance(name, list | tuple) and len(name) != n_outputs:
+        raise ValueError(f"output has {len(name)} entries, there are {n_outputs} targets.")
     output = get_output(name, activation)
     if output.discrete:
         raise ValueError(f"output={output.name!r} reads classes and can't be used here.")

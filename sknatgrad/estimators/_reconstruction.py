@@ -57,13 +57,16 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if self.topology_.layer_sizes is None:
             raise ValueError("inverse_transform needs a layered topology.")
         first = self._code_level() + 1
-        activity, v = codes.T.astype(float), None
         coefs, intercepts = self._split(self._parameters)
         layers = coefs[first:], intercepts[first:], self._network.activations[first:]
-        for coef, intercept, activation in zip(*layers, strict=True):
-            v = coef.T @ activity + intercept[:, None]
-            activity = activation.value(v)
-        return in_precision(self._bound_output.mean(v).T, codes.dtype)
+        rows = np.empty((len(codes), self.topology_.n_outputs))
+        for chunk in self._prediction_chunks(codes):
+            activity = codes[chunk].T.astype(float)
+            for coef, intercept, activation in zip(*layers, strict=True):
+                v = coef.T @ activity + intercept[:, None]
+                activity = activation.value(v)
+            rows[chunk] = self._bound_output.mean(v).T
+        return in_precision(rows, codes.dtype)
 
     def predict(self, X):
         """Reconstruction of each row.

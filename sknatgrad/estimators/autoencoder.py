@@ -113,7 +113,7 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         Strength of the penalty at the end.
     feature_alpha_ : ndarray of shape (n_features_in_,)
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
-        less the feature is needed.
+        less the feature is needed; of constant ones it says nothing.
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. Each square feature's
         squared error counts in units of its own variance, times their mean variance.
@@ -294,9 +294,7 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         name = self.output
         if isinstance(name, str) and name == "auto":
             name = "bernoulli" if X.min() >= 0 and X.max() <= 1 else "square"
-        if isinstance(name, list | tuple) and len(name) != X.shape[1]:
-            raise ValueError(f"output has {len(name)} entries, X has {X.shape[1]} features.")
-        return numeric_output(name, self.output_activation)
+        return numeric_output(name, self.output_activation, X.shape[1])
 
     def _model(self, data, rng, keep):
         model = super()._model(data, rng, keep)

@@ -116,8 +116,9 @@ class RiemannianMLPClassifier(
     n_iter_no_change : int or inf, default=10
         Stop after so many passes in a row without gain.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, times the sample weights; 1 for classes not named. Not for
-        multilabel targets.
+        Weights of the classes, times the sample weights; 1 for classes not named. With
+        "balanced" all classes of the training rows weigh the same, sample weights counted.
+        Only how they compare matters: they are no observations. Not for multilabel targets.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class RiemannianMLPClassifier(
         Strength of the penalty at the end.
     feature_alpha_ : ndarray of shape (n_features_in_,)
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
-        less the feature is needed.
+        less the feature is needed; of constant ones it says nothing.
     loss_, best_loss_ : float
         Last and lowest mean loss of the training rows since `fit` began, nats, without the
         penalty.
@@ -310,7 +311,7 @@ class RiemannianMLPClassifier(
         parts = None
         if is_partitioned(X):
             parts = Partitions(self, X, y, sample_weight, reset, numeric=False)
-            dtype, y = parts.dtype, parts.targets
+            dtype, y, weight = parts.dtype, parts.targets, None
             if self.class_weight == "balanced":
                 raise ValueError(
                     "class_weight='balanced' needs all targets at once, and these lie on workers: "
@@ -327,7 +328,9 @@ class RiemannianMLPClassifier(
                 self.classes_ = self._labels.all
             self._output = self._choose_output()
         self._labels.check_class_weight(self.class_weight)
-        encode = ClassTargets(self._labels, self._output.discrete, self.class_weight)
+        if reset or self.class_weight != "balanced":
+            self._class_weights = self._labels.class_weights(self.class_weight, y, weight)
+        encode = ClassTargets(self._labels, self._output.discrete, self._class_weights)
         if parts is None:
             return encode(X, y, weight), y
         return parts.encoded(encode, self._labels.n_columns, self._output.discrete), y

@@ -127,7 +127,7 @@ class RiemannianMLPRegressor(
         Strength of the penalty at the end.
     feature_alpha_ : ndarray of shape (n_features_in_,)
         That of the weights of each feature. Under ``alpha="auto"`` it is the larger, the
-        less the feature is needed.
+        less the feature is needed; of constant ones it says nothing.
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. With several
         targets, each one's squared error counts in units of its own variance, times their
@@ -325,7 +325,7 @@ class RiemannianMLPRegressor(
         name = self.output
         if isinstance(name, str) and name == "auto":
             name = _OUTPUT_OF_LOSS[vars(self)["loss"]]
-        return numeric_output(name, self.output_activation)
+        return numeric_output(name, self.output_activation, self._n_targets)
 
     def _n_output_units(self):
         return self._n_targets

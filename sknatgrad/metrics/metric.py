@@ -38,6 +38,11 @@ class Metric:
     def __repr__(self):
         return f"Metric({type(self.modulus).__name__}, {type(self.reduction).__name__})"
 
+    @property
+    def needs_target(self):
+        """Whether the matrix depends on the targets."""
+        return self.modulus.needs_target and not self.reduction.constant
+
     def check(self, topology, n_samples, n_outputs, averaged=True):
         """Raise ValueError, saying what it would cost, if a matrix is too large.
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-# Numbers that stay in the processor's caches.
-_CACHED = 1 << 18
+# Numbers that stay in the caches, in arrays that are not mapped into memory anew each time.
+_CACHED = 1 << 16
 
 
 class Moments(NamedTuple):
@@ -15,6 +15,8 @@ class Moments(NamedTuple):
     Attributes
     ----------
     mean, deviation, skewness : ndarray
+    absolute : ndarray
+        Mean of the distance from the mean, at most the standard deviation.
     rest : ndarray
         Mean of what is left when `mean` is subtracted: its rounding error, which matters
         where columns are far from 0 and vary little.
@@ -23,11 +25,12 @@ class Moments(NamedTuple):
     mean: np.ndarray
     deviation: np.ndarray
     skewness: np.ndarray
+    absolute: np.ndarray
     rest: np.ndarray
 
 
 def weighted_moments(X, sample_weight=None):
-    """Mean, standard deviation and skewness of each column.
+    """Mean, standard and absolute deviation, and skewness of each column.
 
     Parameters
     ----------
@@ -76,14 +79,12 @@ def moments_by_parts(each):
     lowest, highest = np.min(lowest, axis=0), np.max(highest, axis=0)
     unit = _unit(np.maximum(highest, -lowest))
     mean = sum(each(_mean, unit))
-    powers = zip(*each(_powers, unit, mean), strict=True)
-    rest, variance, third = (sum(parts) for parts in powers)
+    powers = sum(each(_powers, unit, mean))
     # The mean of equal values is rounded; these columns are to be exactly constant.
     same = highest == lowest
     mean[same] = (highest / unit)[same]
-    for power in (rest, variance, third):
-        power[same] = 0.0
-    return _moments(unit, mean, variance, third, rest)
+    powers[:, same] = 0.0
+    return _moments(unit, mean, powers)
 
 
 def _extremes(X, weight):
@@ -95,13 +96,21 @@ def _mean(X, weight, unit):
 
 
 def _powers(X, weight, unit, mean):
-    """Sums of the deviations from the mean, of their squares and of their cubes."""
+    """Weighted sums of `_each_power` of the deviations from the mean."""
     deviation = X / unit
     deviation -= mean
-    square = deviation * deviation
-    rest, variance = weight @ deviation, weight @ square
-    square *= deviation
-    return rest, variance, weight @ square
+    return np.array([weight @ power for power in _each_power(deviation)])
+
+
+def _each_power(values):
+    """Values, squares, cubes, whether positive, and sizes; each in place of another."""
+    yield values
+    power = values * values
+    yield power
+    power *= values
+    yield power
+    yield (values > 0).astype(float)
+    yield np.abs(values, out=values)
 
 
 def _unit(size):
@@ -126,17 +135,20 @@ def _sparse_moments(X, weight):
     deviation = values - mean[X.indices]
     # Rounding would give the zeros of a column that has none a weight.
     absent = np.where(full, 0.0, np.maximum(1.0 - present, 0.0))
-    variance, third = (
-        np.bincount(X.indices, row_weight * deviation**power, minlength=n_inputs)
-        + absent * (-mean) ** power
-        for power in (2, 3)
-    )
-    return _moments(unit, mean, variance, third, np.zeros_like(mean))
+    powers = [
+        np.bincount(X.indices, row_weight * power, minlength=n_inputs) + absent * of_zero
+        for power, of_zero in zip(_each_power(deviation), _each_power(-mean), strict=True)
+    ]
+    return _moments(unit, mean, powers)
 
 
-def _moments(unit, mean, variance, third, rest):
+def _moments(unit, mean, powers):
     """All told in units `unit`."""
-    return Moments(mean * unit, np.sqrt(variance) * unit, _skewness(variance, third), rest * unit)
+    rest, variance, third, above, absolute = powers
+    # The mean is rounded, and more rows may lie on one side than on the other.
+    absolute = absolute + (1 - 2 * above) * rest
+    deviation, skewness = np.sqrt(variance) * unit, _skewness(variance, third)
+    return Moments(mean * unit, deviation, skewness, absolute * unit, rest * unit)
 
 
 def _skewness(variance, third):

@@ -41,6 +41,8 @@ class Output:
         scikit-learn's name of what is applied to output pre-activations.
     free_scale : bool or ndarray of bool, shape (n_outputs,)
         Whether an affine change of the targets is one of the output pre-activations.
+    nonnegative : bool
+        Whether no loss is negative. That of a density may be: set it to False there.
     multiplicative : bool or ndarray of bool, shape (n_outputs,)
         Whether a shift of the output pre-activations is a factor of the mean.
     """
@@ -52,6 +54,7 @@ class Output:
     link_name = "identity"
     free_scale = False
     multiplicative = False
+    nonnegative = True
     n_parameters = 0
 
     @property

@@ -52,6 +52,10 @@ class Mixed(Output):
         return all(output.free_dispersion for output, _ in self.groups)
 
     @property
+    def nonnegative(self):
+        return all(output.nonnegative for output, _ in self.groups)
+
+    @property
     def multiplicative(self):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.multiplicative), bool)
 

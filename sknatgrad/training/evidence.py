@@ -1,5 +1,7 @@
 """How strong a penalty the data ask for."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -44,8 +46,10 @@ class Evidence:
     One number a for all layers: with one a layer, rescaling layers against each other
     would lower the penalty without end. The weights of each feature have theirs
     multiplied by a factor of their own (automatic relevance determination), at which
-    the same equation holds for them, but for a Gamma prior of mean 1; the factors leave
-    the penalty of all features as it is. Features without relevance are thus forgotten.
+    the same equation holds for them, but for a Gamma prior; the factors leave the penalty
+    of all features as it is. Features without relevance are thus forgotten. The prior's
+    mean is 1, or the larger the fewer rows a feature's variance comes from
+    (`InputScale.prior_precision`): else rare words and dark pixels learn their rows by heart.
 
     Everything is told in standard coordinates (`Curvature`), so that it is intrinsic.
 
@@ -56,6 +60,8 @@ class Evidence:
         Of passes so far, those whose strength was looked for like this.
     learnt : bool
         Whether there were others: there is something to see before the first pass.
+    features : float or ndarray of shape (n_inputs,)
+        Mean of the Gamma prior of the features' factors.
     temperature : float
     likeness : float
         Weight of the Gamma prior: the larger, the more alike are the strengths.
@@ -66,6 +72,7 @@ class Evidence:
         steps_a_pass=1,
         n_passes=0,
         learnt=False,
+        features=1.0,
         temperature=TEMPERATURE,
         likeness=LIKENESS,
     ):
@@ -73,7 +80,7 @@ class Evidence:
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
         self._last = self._first + ESTIMATES
-        self.temperature, self.likeness = temperature, likeness
+        self.features, self.temperature, self.likeness = features, temperature, likeness
 
     @property
     def searching(self):
@@ -110,7 +117,7 @@ class Evidence:
         penalty = objective.penalty
         if self._blank:
             variance = Noise(objective, evaluation).variance(0.0)
-            found = Strength(START * variance, None, variance)
+            found = replace(penalty.strength, alpha=START * variance, variance=variance)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
         if np.isfinite(found.alpha) and found.alpha > 0:
@@ -174,7 +181,8 @@ class Evidence:
             np.bincount(penalty.feature, values)[:-1] for values in by_parameter
         )
         likeness = self.likeness * links
-        factors = safe_divide(free + likeness, size * (alpha / noise) + likeness)
+        expected = safe_divide(likeness, self.features)
+        factors = safe_divide(free + likeness, size * (alpha / noise) + expected)
         factors *= safe_divide(penalised.sum(), factors @ size)
         return np.where(links > 0, factors, 1.0)
 

@@ -29,6 +29,9 @@ class InputScale:
     rest : float or ndarray
         Where data of this centre have their mean, in these coordinates: about 0, but for
         the rounding error of a centre far from 0.
+    rarity : ndarray of shape (n_inputs,), or None
+        Standard over mean absolute deviation, at least 1; the fewer rows a variance comes
+        from, the larger.
     guessed : ndarray of bool, shape (n_inputs,), or None
         Inputs that were constant at their centre so far.
     """
@@ -36,6 +39,7 @@ class InputScale:
     centre: np.ndarray
     scale: np.ndarray
     rest: np.ndarray | float = 0.0
+    rarity: np.ndarray | None = None
     guessed: np.ndarray | None = None
 
     @classmethod
@@ -45,10 +49,23 @@ class InputScale:
         The sign makes the coordinates the same for x and -x (1 - x, for a binary
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
-        centre, scale, skewness, rest = weighted_moments(X, sample_weight)
+        centre, scale, skewness, absolute, rest = weighted_moments(X, sample_weight)
         scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
+        rarity = np.maximum(safe_divide(scale, absolute), 1.0)
         scale[skewness < -_SYMMETRIC] *= -1
-        return cls(centre, scale, safe_divide(rest, scale))
+        return cls(centre, scale, safe_divide(rest, scale), rarity)
+
+    @property
+    def prior_precision(self):
+        """Of a prior on the weights in these coordinates, relative to its mean variance.
+
+        The square of the rarity. Of an input that takes two values, the difference between
+        them then has the same size a priori, whatever the share of rows with either;
+        with the same for all, the difference would be the larger the rarer one is. (n_inputs,)
+        """
+        varies = self.scale != 0
+        precision = np.where(varies, self.rarity, 1.0) ** 2
+        return precision * np.mean(1 / precision[varies]) if varies.any() else precision
 
     @property
     def is_near_origin(self):

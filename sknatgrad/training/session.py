@@ -7,38 +7,39 @@ between them is all that a later call needs to go on.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ..network.initialization import standard_factor
+from .assembly import (
+    make_evidence,
+    make_objective,
+    make_passes,
+    make_stopping,
+    make_validator,
+    penalty_unit,
+)
 from .comparison import criterion
 from .coordinates import Coordinates
-from .descent import Descent, RunningMetric, training_metric
-from .evidence import Evidence, sample
+from .descent import RunningMetric
+from .evidence import sample
 from .history import History
 from .overflow import quiet
-from .passes import BatchPass, MiniBatchPass, Path
-from .penalty import Penalty, Strength
-from .renewed_start import TargetLevel, renew_start
-from .settings import noise_share
+from .passes import Path
+from .penalty import Strength
+from .renewed_start import TargetLevel, renew_scale, renew_start
 from .single_thread import single_thread
-from .solvers import make_solver
 from .start import (
     loss_unit,
     standard_coordinates,
     standard_outputs,
     start_parameters,
-    target_factor,
     training_coordinates,
     untold_scale,
 )
 from .state import TrainingState
-from .trainer import NotFiniteError, Stopping, Trainer
+from .trainer import NotFiniteError, Trainer
 
 # Passes of `partial_fit` whose losses are remembered.
 LONGEST_STREAM = 1000
-# Rows of a stream that the averaged parameters speak of: what they describe may drift.
-STREAM_MEMORY = 2000
 
 
 @single_thread()
@@ -62,7 +63,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     -------
     TrainingState
     """
-    outputs = standard_outputs(model, data, streaming)
+    outputs = standard_outputs(model, settings, data, streaming)
     standard = standard_coordinates(model, data, outputs, streaming)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
@@ -109,18 +110,19 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         state.strength = Strength(settings.alpha)
     if streaming:
         state.coordinates = state.coordinates.learned(data.X, data.weight)
+        renew_scale(model, settings, data, state)
     adapts = settings.adapts_alpha(model.network) and not streaming
+    if adapts and state.strength.features is None:
+        state.strength = replace(state.strength, features=data.scale.prior_precision)
     with quiet():
-        objective = _objective(model, settings, data, state, adapts or state.strength.alpha > 0)
+        objective = make_objective(model, settings, data, state, adapts or state.strength.alpha > 0)
         if streaming:
             renew_start(model, settings, objective, state)
-        passes = _passes(model, settings, objective, state, streaming)
-    validate = None if validation is None else _validator(model, settings, state, *validation)
-    stopping = Stopping(1, 0.0, 1) if streaming else _stopping(settings, state, validation)
+        passes = make_passes(model, settings, objective, state, streaming)
+    validate = None if validation is None else make_validator(model, settings, state, *validation)
+    stopping = make_stopping(model, settings, state, validation, streaming)
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    evidence = None
-    if adapts:
-        evidence = Evidence(passes.n_steps, state.strength.n_passes, bool(state.history.losses))
+    evidence = make_evidence(data, state, passes) if adapts else None
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence)
     error = None
     try:
@@ -129,7 +131,7 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         error = problem
     state.path = trainer.path
     if adapts:
-        strength, unit = objective.penalty.strength, _penalty_unit(model, state)
+        strength, unit = objective.penalty.strength, penalty_unit(model, state)
         state.strength = replace(strength, alpha=strength.alpha / unit, n_passes=evidence.n_passes)
     loss = trainer.final_loss
     if not trainer.n_iter:
@@ -164,7 +166,7 @@ def compared_by(model, settings, data, state):
     if state.history.best_score is not None:
         return -state.history.best_score
     data = data.in_units_of(state.row_weight)
-    objective = _objective(model, settings, data, state, state.strength.alpha > 0)
+    objective = make_objective(model, settings, data, state, state.strength.alpha > 0)
     adapts = settings.adapts_alpha(model.network)
     if adapts and not data.whole_batches_only:
         objective = sample(objective)
@@ -214,111 +216,3 @@ class _Watched:
         return self.observer.end(
             number, loss, score, lambda: self.coordinates.outward(path.average)
         )
-
-
-# ---------------------------------------------------------------------- the run
-def _objective(model, settings, data, state, penalised):
-    coordinates, penalty = state.coordinates, None
-    if penalised:
-        scale = data.scale
-        if coordinates.inputs is not None:
-            scale = scale.relative_to(coordinates.inputs)
-        factor = standard_factor(model.network, scale.scale)
-        factor = factor * target_factor(model.network.topology, state.untold_scale)
-        strength = state.strength
-        strength = replace(strength, alpha=strength.alpha * _penalty_unit(model, state))
-        penalty = Penalty(model.network.topology, factor**2, state.weight, strength)
-    dtype = np.float32 if _single_precision(settings, data) else np.float64
-    objective = data.objective(model, penalty, coordinates, dtype)
-    objective.n_threads = settings.n_threads
-    return objective
-
-
-def _single_precision(settings, data):
-    """Whether to compute in single precision."""
-    if data.X.dtype != np.float32 or not settings.precision_is_free:
-        return False
-    # Sparse data are not centred: differences are lost where columns are far from 0.
-    return not sparse.issparse(data.X) or data.scale.is_near_origin
-
-
-def _penalty_unit(model, state):
-    """What a unit of `alpha` is worth in the loss that is minimised."""
-    told = state.untold_scale is None or not np.all(model.output.free_scale)
-    return 1.0 if told else state.untold_scale.loss_unit
-
-
-def _passes(model, settings, objective, state, streaming):
-    guarded = settings.damping_mode == "relative" and settings.damping > 0
-    n_samples = objective.n_samples
-    batch_size = settings.rows_a_step(n_samples)
-    whole = not streaming and batch_size == n_samples
-    noise = 0.0 if whole else noise_share(model.network.topology, batch_size)
-    metric = training_metric(settings.metric, guarded, noise)
-    descent = Descent(metric, settings.damping, settings.damping_mode)
-    # Steps of a fit grow small in the end; a stream goes on for ever.
-    rule_key = settings.learning_rate, settings.learning_rate_init, streaming
-    if state.rule_key != rule_key:
-        state.rule, state.rule_key = settings.step_rule(n_samples, streaming), rule_key
-    state.rule.noise = noise
-    batch_weight = objective.total_weight * batch_size / n_samples
-    key = repr(settings.metric), settings.damping > 0, settings.damping_mode
-    if (not whole and state.running.window == 0) or state.metric_key != key:
-        # Whole-batch steps leave the metric of a place that training has left.
-        state.running, state.metric_key = RunningMetric(metric, 0.0), key
-    state.running.metric = metric
-    state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
-    shared = (descent, state.running, state.rule, state.rng)
-    if whole:
-        return BatchPass(objective, state.path.average, *shared)
-    state.solver = _solver(model, settings, state, descent, batch_size)
-    first = settings.n_init_samples
-    if first == "auto":
-        first = int(min(n_samples, state.running.window))
-    return MiniBatchPass(
-        objective,
-        state.path,
-        *shared,
-        batch_size,
-        settings.shuffle,
-        first,
-        settings.metric_every(batch_size, model.network.topology),
-        settings.steps_together(batch_size, state.running.window),
-        state.solver,
-        adapt=not streaming,
-        longest_average=STREAM_MEMORY / batch_size if streaming else np.inf,
-    )
-
-
-def _solver(model, settings, state, descent, batch_size):
-    """The solver, with what the one before it knows if it speaks of the same metric."""
-    topology = model.network.topology
-    own = model.output.start(topology.n_outputs).size
-    key = repr(settings.metric), settings.damping, settings.damping_mode, settings.alpha
-    solver = make_solver(descent, topology, batch_size, state.running.window, bool(own), key)
-    solver.take_over(state.solver)
-    return solver
-
-
-def _stopping(settings, state, validation):
-    """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
-    stopping, unit = settings.stopping, state.loss_unit
-    if validation is not None:
-        _, score = validation
-        unit = 1.0 if score is not None else unit * state.history.unit
-    return replace(stopping, tol=stopping.tol * unit)
-
-
-def _validator(model, settings, state, data, score):
-    objective = _objective(model, settings, data, state, penalised=False)
-    size = model.network.topology.n_parameters
-
-    def validate(parameters):
-        loss = objective.evaluate(parameters).data_loss * state.history.unit
-        if score is None:
-            return -loss, loss
-        output = model.output.with_parameters(parameters[size:])
-        v = objective.output_values(parameters)
-        return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
-
-    return validate

@@ -14,7 +14,7 @@ from .history import History
 from .objective import Objective
 from .passes import Path
 from .penalty import Strength
-from .renewed_start import TargetLevel
+from .renewed_start import TargetLevel, TargetSpread
 from .rows import selected
 from .scaling import InputScale
 from .solvers import Refactored
@@ -32,11 +32,14 @@ class Data:
     X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
     target : ndarray, sparse array or SlicedColumns, sample axis last
     weight : ndarray of shape (n_samples,) or None
+    counts : ndarray of shape (n_samples,) or None
+        How many observations each row may stand for, if that is not `weight`.
     """
 
     X: object
     target: object
     weight: np.ndarray | None
+    counts: np.ndarray | None = None
 
     # Whether mini-batches can't be drawn.
     whole_batches_only = False
@@ -55,12 +58,14 @@ class Data:
 
     def rows(self, chosen):
         """Some of the rows."""
-        weight = None if self.weight is None else self.weight[chosen]
+        weight, counts = (
+            None if each is None else each[chosen] for each in (self.weight, self.counts)
+        )
         if hasattr(self.target, "select"):
             target = self.target.select(chosen)
         else:
             target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
-        return Data(selected(self.X, chosen), target, weight)
+        return Data(selected(self.X, chosen), target, weight, counts)
 
     @cached_property
     def scale(self):
@@ -84,7 +89,7 @@ class Data:
 
     def census(self):
         """Whether weights may be counts, their sum, and how many rows have some."""
-        weight = self.weight
+        weight = self.weight if self.counts is None else self.counts
         if weight is None:
             return True, self.X.shape[0], self.X.shape[0]
         small = weight.max(initial=0.0) <= _LARGEST_COUNT
@@ -143,6 +148,8 @@ class TrainingState:
         What the running metric is a metric of.
     level : TargetLevel or None
         Of outputs whose start may have to be taken anew.
+    spread : TargetSpread
+        Of the targets of a stream whose units may have to be.
     weight, streamed : float
         Total sample weight of the data, or the number of observations, by which the
         penalty is divided; of it, what came in calls of `partial_fit`.
@@ -164,6 +171,7 @@ class TrainingState:
     row_weight: float = 1.0
     metric_key: tuple | None = None
     level: TargetLevel | None = None
+    spread: TargetSpread = field(default_factory=TargetSpread)
 
     def fork(self):
         """A copy to go on from, so that a call that fails leaves this one as it is.

@@ -19,11 +19,14 @@ class Stopping:
         A pass that improves the best value by less than this gains nothing.
     n_iter_no_change : int or float
         Stop after so many passes in a row without gain.
+    least_loss : float
+        What no loss is below: 0, or ``-inf``.
     """
 
     max_iter: int
     tol: float
     n_iter_no_change: float
+    least_loss: float = 0.0
 
 
 class NotFiniteError(ValueError):
@@ -114,8 +117,7 @@ class Trainer:
             asked = self.observer is not None and self.observer.end(
                 self.n_iter, self.final_loss, score, self.path
             )
-            # No loss is negative: below tol there is nothing left to gain.
-            spent = score is None and data_loss < self.stopping.tol
+            spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
             stalled = self._stalled(-loss if score is None else score)
             if asked or stalled or (spent and not self._searching):
                 return

@@ -21,8 +21,30 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training import evidence, session
+from sknatgrad.training import assembly, evidence
 from sknatgrad.training.evidence import Evidence
+from sknatgrad.training.scaling import InputScale
+
+
+def texts(n_samples=800, n_words=1500, length=50, n_topics=4):
+    """Counts of words whose frequencies follow Zipf's law, and the topics."""
+    rng = np.random.default_rng(0)
+    frequency = rng.lognormal(sigma=0.5, size=(n_topics, n_words)) / np.arange(2, n_words + 2)
+    frequency /= frequency.sum(axis=1, keepdims=True)
+    topic = rng.integers(0, n_topics, size=n_samples)
+    counts = rng.multinomial(length, frequency[topic]).astype(float)
+    return counts[:, counts.any(axis=0)], topic
+
+
+def rare_effects(n_samples=450):
+    """Fifty events, each in every fiftieth row, that matter; and ten numbers, of which two do."""
+    rng = np.random.default_rng(0)
+    events = (rng.random((n_samples, 50)) < 0.02).astype(float)
+    numbers = rng.normal(size=(n_samples, 10))
+    effects = events @ rng.normal(scale=2.0, size=50)
+    y = effects + np.sin(2 * numbers[:, 0]) + numbers[:, 1]
+    return np.hstack([events, numbers]), y + 0.3 * rng.normal(size=n_samples)
+
 
 DIABETES = load_diabetes(return_X_y=True)
 PLANE = np.random.default_rng(0).uniform(-1, 1, size=(700, 2))
@@ -30,6 +52,7 @@ REGRESSIONS = {
     "diabetes, 20": (DIABETES, (20,)),
     "diabetes, 100": (DIABETES, (100,)),
     "Friedman, 50": (make_friedman1(1000, 20, noise=2.0, random_state=0), (50,)),
+    "rare effects, 100": (rare_effects(), (100,)),
 }
 CLASSES = {
     "breast cancer, 20": (load_breast_cancer(return_X_y=True), (20,)),
@@ -43,12 +66,15 @@ CLASSES = {
     ),
     "digits, 30": (load_digits(return_X_y=True), (30,)),
     "checkerboard, 100": ((PLANE, np.floor(2 * PLANE).sum(axis=1) % 2), (100,)),
+    "texts, 50": (texts(), (50,)),
 }
 VARIANTS = {
     "T = 0.1": {"temperature": 0.1},
     "T = 1": {"temperature": 1.0},
     "one strength of all features": {"likeness": 1e12},
 }
+# Powers of the rarity that features' strengths have as a prior mean, in place of 2.
+RARITIES = {"rare features like others": 0, "r^3 in place of r^2": 3}
 SCHEDULES = {
     "the first estimate after one step": {"EARLIEST": 1},
     "the same, from alpha = 1": {"EARLIEST": 1, "START": 1.0},
@@ -69,6 +95,16 @@ def scores(**parameters):
         yield log_loss(y, cross_val_predict(model, X, y, cv=folds, method="predict_proba"))
 
 
+def prior_of(power):
+    """What takes the place of `InputScale.prior_precision`."""
+
+    def prior_precision(scale):
+        precision, varies = scale.rarity**power, scale.scale != 0
+        return np.where(varies, precision, 1.0) * np.mean(1 / precision[varies])
+
+    return property(prior_precision)
+
+
 def print_row(name, values):
     """A row of a Markdown table."""
     print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |", flush=True)
@@ -81,7 +117,10 @@ if __name__ == "__main__":
     with threadpool_limits(1):
         print_row("default", scores())
         for name, own in VARIANTS.items():
-            with mock.patch.object(session, "Evidence", partial(Evidence, **own)):
+            with mock.patch.object(assembly, "Evidence", partial(Evidence, **own)):
+                print_row(name, scores())
+        for name, power in RARITIES.items():
+            with mock.patch.object(InputScale, "prior_precision", prior_of(power)):
                 print_row(name, scores())
         for name, own in SCHEDULES.items():
             with mock.patch.multiple(evidence, **own):

@@ -1,0 +1,138 @@
+"""What a training runs with, made of the model, the settings, the data and the state."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from ..network.initialization import standard_factor
+from .descent import Descent, RunningMetric, training_metric
+from .evidence import Evidence
+from .passes import BatchPass, MiniBatchPass
+from .penalty import Penalty
+from .settings import noise_share
+from .solvers import make_solver
+from .start import target_factor
+from .trainer import Stopping
+
+# Rows of a stream that the averaged parameters speak of: what they describe may drift.
+STREAM_MEMORY = 2000
+
+
+def make_objective(model, settings, data, state, penalised):
+    """The `Objective` of the rows in the coordinates of the training, with a penalty if asked."""
+    coordinates, penalty = state.coordinates, None
+    if penalised:
+        scale = data.scale
+        if coordinates.inputs is not None:
+            scale = scale.relative_to(coordinates.inputs)
+        factor = standard_factor(model.network, scale.scale)
+        factor = factor * target_factor(model.network.topology, state.untold_scale)
+        strength = state.strength
+        strength = replace(strength, alpha=strength.alpha * penalty_unit(model, state))
+        penalty = Penalty(model.network.topology, factor**2, state.weight, strength)
+    dtype = np.float32 if _single_precision(settings, data) else np.float64
+    objective = data.objective(model, penalty, coordinates, dtype)
+    objective.n_threads = settings.n_threads
+    return objective
+
+
+def _single_precision(settings, data):
+    """Whether to compute in single precision."""
+    if data.X.dtype != np.float32 or not settings.precision_is_free:
+        return False
+    # Sparse data are not centred: differences are lost where columns are far from 0.
+    return not sparse.issparse(data.X) or data.scale.is_near_origin
+
+
+def penalty_unit(model, state):
+    """What a unit of `alpha` is worth in the loss that is minimised."""
+    told = state.untold_scale is None or not np.all(model.output.free_scale)
+    return 1.0 if told else state.untold_scale.loss_unit
+
+
+def make_passes(model, settings, objective, state, streaming):
+    """The passes that go on from the state: whole batches or mini-batches."""
+    guarded = settings.damping_mode == "relative" and settings.damping > 0
+    n_samples = objective.n_samples
+    batch_size = settings.rows_a_step(n_samples)
+    whole = not streaming and batch_size == n_samples
+    noise = 0.0 if whole else noise_share(model.network.topology, batch_size)
+    metric = training_metric(settings.metric, guarded, noise)
+    descent = Descent(metric, settings.damping, settings.damping_mode)
+    # Steps of a fit grow small in the end; a stream goes on for ever.
+    rule_key = settings.learning_rate, settings.learning_rate_init, streaming
+    if state.rule_key != rule_key:
+        state.rule, state.rule_key = settings.step_rule(n_samples, streaming), rule_key
+    state.rule.noise = noise
+    batch_weight = objective.total_weight * batch_size / n_samples
+    key = repr(settings.metric), settings.damping > 0, settings.damping_mode
+    if (not whole and state.running.window == 0) or state.metric_key != key:
+        # Whole-batch steps leave the metric of a place that training has left.
+        state.running, state.metric_key = RunningMetric(metric, 0.0), key
+    state.running.metric = metric
+    state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
+    shared = (descent, state.running, state.rule, state.rng)
+    if whole:
+        return BatchPass(objective, state.path.average, *shared)
+    state.solver = _solver(model, settings, state, descent, batch_size)
+    first = settings.n_init_samples
+    if first == "auto":
+        first = int(min(n_samples, state.running.window))
+    return MiniBatchPass(
+        objective,
+        state.path,
+        *shared,
+        batch_size,
+        settings.shuffle,
+        first,
+        settings.metric_every(batch_size, model.network.topology),
+        settings.steps_together(batch_size, state.running.window),
+        state.solver,
+        adapt=not streaming,
+        longest_average=STREAM_MEMORY / batch_size if streaming else np.inf,
+    )
+
+
+def make_evidence(data, state, passes):
+    """What looks for the strength of the penalty, from where the state is."""
+    n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
+    return Evidence(passes.n_steps, n_passes, learnt, data.scale.prior_precision)
+
+
+def _solver(model, settings, state, descent, batch_size):
+    """The solver, with what the one before it knows if it speaks of the same metric."""
+    topology = model.network.topology
+    own = model.output.start(topology.n_outputs).size
+    key = repr(settings.metric), settings.damping, settings.damping_mode, settings.alpha
+    solver = make_solver(descent, topology, batch_size, state.running.window, bool(own), key)
+    solver.take_over(state.solver)
+    return solver
+
+
+def make_stopping(model, settings, state, validation, streaming):
+    """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
+    if streaming:
+        return Stopping(1, 0.0, 1)
+    stopping, unit = settings.stopping, state.loss_unit
+    if validation is not None:
+        _, score = validation
+        unit = 1.0 if score is not None else unit * state.history.unit
+    least = 0.0 if model.output.nonnegative else -np.inf
+    return replace(stopping, tol=stopping.tol * unit, least_loss=least)
+
+
+def make_validator(model, settings, state, data, score):
+    """What computes score and loss of held-out rows from parameters."""
+    objective = make_objective(model, settings, data, state, penalised=False)
+    size = model.network.topology.n_parameters
+
+    def validate(parameters):
+        loss = objective.evaluate(parameters).data_loss * state.history.unit
+        if score is None:
+            return -loss, loss
+        output = model.output.with_parameters(parameters[size:])
+        v = objective.output_values(parameters)
+        return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
+
+    return validate
