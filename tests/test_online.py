@@ -3,6 +3,7 @@
 import io
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,8 +21,6 @@ from sknatgrad import (
     get_metric,
 )
 from sknatgrad.training import InputScale, RunningMetric
-from sknatgrad.training.renewed_start import renew_scale
-from sknatgrad.training.state import Model
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -377,43 +376,98 @@ def test_start_of_steady_counts_is_kept(monkeypatch, size):
     assert not moves
 
 
+def beginnings(kind):
+    """An estimator, thirty rows for it and what else its calls take."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3)) * [1, 1e-3, 50] + [0, 7, 0]
+    y, weight = rng.integers(0, 2, size=30), rng.integers(1, 4, size=30).astype(float)
+    if kind == "regressor":
+        return RiemannianMLPRegressor, X, (np.column_stack([X[:, 0] + y, 5 - 100 * y]),), {}
+    if kind == "counts":
+        return partial(RiemannianMLPRegressor, "poisson"), X, (rng.poisson(3.0, 30), weight), {}
+    if kind == "autoencoder":
+        return RiemannianAutoEncoder, sp.csr_array(X * (X > 0)), (), {}
+    if kind == "sparse":
+        return RiemannianMLPClassifier, sp.csr_array(X * (X > 0)), (y,), {"classes": [0, 1]}
+    weights = partial(RiemannianMLPClassifier, class_weight={0: 1, 1: 2.5})
+    return weights, X, (y, weight), {"classes": [0, 1]}
+
+
+@pytest.mark.parametrize("kind", ["regressor", "counts", "autoencoder", "sparse", "weights"])
+@pytest.mark.parametrize("size", [1, 7])
+def test_first_rows_come_in_calls_of_any_size(kind, size):
+    """Until they tell the units of the others the stream begins anew, on all of them."""
+    make_one, X, targets, arguments = beginnings(kind)
+    kw = {"hidden_layer_sizes": (4,), "random_state": 0}
+    calls = stream(make_one(**kw), X[:21], *(t[:21] for t in targets), size=size, **arguments)
+    n = 21 if size == 7 else 20
+    whole = make_one(**kw).partial_fit(X[:n], *(t[:n] for t in targets), **arguments)
+    if size == 1:
+        whole.partial_fit(X[20:21], *(t[20:21] for t in targets))
+    np.testing.assert_allclose(flat(calls), flat(whole), rtol=0, atol=1e-12)
+    assert calls.t_ == 21 and len(calls.loss_curve_) == 21 // size
+    assert calls._state.first is None
+    assert pickle.loads(pickle.dumps(calls)).t_ == 21
+
+
+def test_first_rows_on_disk(tmp_path):
+    """They are read once, and kept in memory."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    np.save(tmp_path / "X.npy", X)
+    for kind, targets in ((RiemannianMLPRegressor, (X[:, 0],)), (RiemannianAutoEncoder, ())):
+        fits = []
+        for rows in (X, np.load(tmp_path / "X.npy", mmap_mode="r")):
+            fits.append(
+                stream(
+                    kind(hidden_layer_sizes=(2,), random_state=0),
+                    rows[:12],
+                    *(t[:12] for t in targets),
+                    size=4,
+                )
+            )
+            assert type(fits[-1]._state.first.data.X) is np.ndarray
+            stream(fits[-1], rows[12:], *(t[12:] for t in targets), size=9)
+        np.testing.assert_array_equal(*map(flat, fits))
+
+
 @pytest.mark.parametrize("first", [1, 2])
-def test_targets_that_say_little_at_first(first):
-    """One row tells no scale: it is learnt from those that come, whatever the origin."""
+def test_streams_are_indifferent_to_origins(first):
+    """Of features and targets, however little the first rows say."""
     rng = np.random.default_rng(2)
-    X = rng.normal(size=(3000, 6))
+    X = rng.normal(size=(2500, 6))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
 
-    def learnt(*targets):
+    def learnt(X, y):
         model = RiemannianMLPRegressor(hidden_layer_sizes=(20,), random_state=0)
-        targets = np.column_stack(targets) if len(targets) > 1 else targets[0]
-        model.partial_fit(X[:first], targets[:first])
-        stream(model, X[first:2000], targets[first:2000], size=10)
-        return model.score(X[2000:], targets[2000:]), model.predict(X)
+        stream(model.partial_fit(X[:first], y[:first]), X[first:1500], y[first:1500], size=10)
+        return model.score(X[1500:], y[1500:]), model.predict(X)
 
-    near, far, several = learnt(y), learnt(1000 + y), learnt(1000 + y, np.full(3000, 7.0))
+    near, far = learnt(X, y), learnt(1000 - X, 1e-3 * y + 1000)
     assert near[0] > 0.6
-    np.testing.assert_allclose(far[1] - 1000, near[1], atol=1e-6)
-    np.testing.assert_allclose(several[1][:, 1], 7, atol=0.05)
+    np.testing.assert_allclose(1e3 * (far[1] - 1000), near[1], atol=1e-5)
 
 
-def test_other_units_of_targets_are_no_step():
-    """Where the network has learnt something it stays the same function."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    y = np.column_stack([X[:, 0], X[:, 1]])
-    model = RiemannianMLPRegressor(hidden_layer_sizes=(5,), random_state=0)
-    stream(model, X, y, size=40)
-    state, before = model._state.fork(), model.predict(X)
-    data, _ = model._check_training_data(X, y + np.array([50.0, 0.0]), None, reset=False)
-    renew_scale(Model(model._network, model._output), model._settings(), data, state)
-    scale = state.coordinates.outputs.scale
-    assert scale[0] > 10 and scale[1] == model._state.coordinates.outputs.scale[1]
-    model._parameters = state.coordinates.outward(state.path.last)
-    last = model._state.coordinates.outward(model._state.path.last)
-    np.testing.assert_allclose(model._parameters, last, atol=1e-12)
-    assert state.history.unit == pytest.approx(np.mean(scale**2))
-    assert np.abs(model.predict(X) - before).max() < 1
+@pytest.mark.parametrize("n_equal", [5, 60])
+def test_targets_that_are_equal_at_first(n_equal):
+    """However long: their units are those of the rows that differ."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2500, 3))
+    y = 1000 + X[:, 0] * (np.arange(2500) >= n_equal)
+    model = RiemannianMLPRegressor(hidden_layer_sizes=(10,), random_state=0)
+    stream(model, X[:n_equal], y[:n_equal], size=5)
+    assert model._state.first.data.X.shape[0] <= 20
+    stream(model, X[n_equal:1500], y[n_equal:1500], size=10)
+    assert model.score(X[1500:], y[1500:]) > 0.95
+
+
+def test_rows_after_a_fit_are_not_the_first():
+    """What was fitted is kept."""
+    X, y = iris()
+    model = make(max_iter=20).fit(X, y)
+    assert model._state.first is None
+    before = flat(model)
+    model.partial_fit(X[:1], y[:1])
+    assert model._state.first is None and np.abs(flat(model) - before).max() < 1
 
 
 def test_start_without_counts_by_weight():

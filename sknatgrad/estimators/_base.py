@@ -19,7 +19,7 @@ from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
 from ..training.passes import Path
-from ..training.session import begin, run
+from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.state import Model
 from ._architecture import build_topology, by_value, layer_sizes
@@ -189,16 +189,19 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         model, settings = self._model(data, rng, keep=not first), self._settings()
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
+        n_seen = data.X.shape[0] + (0 if first else self.t_)
         if first:
-            state = begin(model, settings, data, rng, streaming=True)
+            state = begin_stream(model, settings, data, rng)
         else:
             state = self._state.fork()
             state.history.resume()
             if not np.array_equal(self._parameters, self._stored):
                 state.path = Path.starting_at(state.coordinates.inward(self._parameters))
+                state.first = None
+            state, data = go_on(model, settings, data, state)
         observer = PassObserver(self.verbose)
         outcome = run(model, settings, data, state, observer=observer, streaming=True)
-        return outcome, state, settings, 0 if first else self.t_
+        return outcome, state, settings, n_seen - data.X.shape[0]
 
     @contextmanager
     def _unharmed(self):

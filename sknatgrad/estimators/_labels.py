@@ -219,6 +219,7 @@ class ClassTargets:
         target = self.labels.encode(y, self.discrete)
         if self.class_weight is None:
             return Data(X, target, weight)
-        factor = self.class_weight[self.labels.encode(y, discrete=True)]
+        number = target if self.discrete else self.labels.encode(y, discrete=True)
+        factor = self.class_weight[number]
         counts = np.ones(len(y)) if weight is None else weight
         return Data(X, target, times(weight, factor), counts)

@@ -24,9 +24,7 @@ def numeric_output(name, activation, n_outputs):
     ValueError
         If it reads classes, does not allow the activation, or is a list of another length.
     """
-    if isinstance(name, list | tuple) and len(name) != n_outputs:
-        raise ValueError(f"output has {len(name)} entries, there are {n_outputs} targets.")
-    output = get_output(name, activation)
+    output = get_output(name, activation, n_outputs)
     if output.discrete:
         raise ValueError(f"output={output.name!r} reads classes and can't be used here.")
     return output

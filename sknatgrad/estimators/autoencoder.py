@@ -248,7 +248,7 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         """Go on training with one pass over some rows.
 
         Metric, step control and random state are kept between calls; the curves speak of
-        the last 1000 calls.
+        the last 1000 calls. Up to twenty rows, a call begins anew with all rows so far.
 
         Parameters
         ----------

@@ -118,7 +118,8 @@ class RiemannianMLPClassifier(
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, times the sample weights; 1 for classes not named. With
         "balanced" all classes of the training rows weigh the same, sample weights counted.
-        Only how they compare matters: they are no observations. Not for multilabel targets.
+        They are no observations: with ``alpha="auto"`` only how they compare matters. Not for
+        multilabel targets.
 
     Attributes
     ----------
@@ -266,7 +267,7 @@ class RiemannianMLPClassifier(
         """Go on training with one pass over some rows.
 
         Metric, step control and random state are kept between calls; the curves speak of
-        the last 1000 calls.
+        the last 1000 calls. Up to twenty rows, a call begins anew with all rows so far.
 
         Parameters
         ----------
@@ -361,7 +362,7 @@ class RiemannianMLPClassifier(
         if isinstance(name, str) and name == "auto":
             binary = self._labels.n_columns == 1
             name = "bernoulli" if binary or not self._labels.single else "softmax"
-        output = get_output(name, self.output_activation)
+        output = get_output(name, self.output_activation, self._labels.n_columns)
         if output.discrete and not self._labels.single:
             raise ValueError(
                 f"output={output.name!r} reads one class a sample and is not compatible with "

@@ -14,7 +14,7 @@ from .square import Square
 OUTPUTS = {cls.name: cls for cls in (Square, Bernoulli, Softmax, Spherical, ScaledSoftmax, Poisson)}
 
 
-def get_output(output, activation="auto"):
+def get_output(output, activation="auto", n_outputs=None):
     """The `Output` of that name; an `Output` passes through.
 
     Parameters
@@ -23,15 +23,20 @@ def get_output(output, activation="auto"):
         A list, one an output unit, makes a `Mixed` output.
     activation : str or Activation
         Activation of the output units; "auto" takes the output's own.
+    n_outputs : int, optional
+        Output units, where a list must name as many.
 
     Raises
     ------
     ValueError
-        If the name is unknown or the activation does not suit the output.
+        If the name is unknown, the activation does not suit the output or the list does
+        not have that length.
     """
     if isinstance(output, Output):
         return output
     if isinstance(output, list | tuple):
+        if n_outputs not in (None, len(output)):
+            raise ValueError(f"output has {len(output)} entries, there are {n_outputs} targets.")
         known = {name: get_output(name, activation) for name in set(output)}
         return Mixed([known[name] for name in output])
     if not isinstance(output, str) or output not in OUTPUTS:

@@ -15,6 +15,8 @@ _SMALLEST = 1e-304
 _SYMMETRIC = 1e-9
 # Inputs that many scales away are of another size.
 _FAR = 10.0
+# As of one row in 4 * 10^8: only weights that differ by more make an input rarer.
+_RAREST = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +32,8 @@ class InputScale:
         Where data of this centre have their mean, in these coordinates: about 0, but for
         the rounding error of a centre far from 0.
     rarity : ndarray of shape (n_inputs,), or None
-        Standard over mean absolute deviation, at least 1; the fewer rows a variance comes
-        from, the larger.
+        Standard over mean absolute deviation, 1 to 10^4; the fewer rows a variance comes
+        from, the larger. None where it is not of data.
     guessed : ndarray of bool, shape (n_inputs,), or None
         Inputs that were constant at their centre so far.
     """
@@ -51,7 +53,7 @@ class InputScale:
         """
         centre, scale, skewness, absolute, rest = weighted_moments(X, sample_weight)
         scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
-        rarity = np.maximum(safe_divide(scale, absolute), 1.0)
+        rarity = np.clip(safe_divide(scale, absolute), 1.0, _RAREST)
         scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale, safe_divide(rest, scale), rarity)
 

@@ -4,6 +4,7 @@
 between them is all that a later call needs to go on.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,11 +22,12 @@ from .comparison import criterion
 from .coordinates import Coordinates
 from .descent import RunningMetric
 from .evidence import sample
+from .first_rows import FirstRows, tell_units
 from .history import History
 from .overflow import quiet
 from .passes import Path
 from .penalty import Strength
-from .renewed_start import TargetLevel, renew_scale, renew_start
+from .renewed_start import TargetLevel, renew_start
 from .single_thread import single_thread
 from .start import (
     loss_unit,
@@ -63,7 +65,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     -------
     TrainingState
     """
-    outputs = standard_outputs(model, settings, data, streaming)
+    outputs = standard_outputs(model, data, streaming)
     standard = standard_coordinates(model, data, outputs, streaming)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
@@ -83,6 +85,44 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     if standard.outputs is not None:
         state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
     return state
+
+
+def begin_stream(model, settings, data, rng):
+    """Place a network at its start with the first rows of a stream."""
+    first = FirstRows.of(data, rng)
+    state = begin(model, settings, data, rng, streaming=True)
+    state.first = None if tell_units(data, model.output) else first
+    return state
+
+
+def go_on(model, settings, data, state):
+    """Where a stream goes on with its next rows.
+
+    As long as the first rows do not tell the units of the others it begins anew.
+
+    Parameters
+    ----------
+    model : Model
+    settings : Settings
+    data : Data
+    state : TrainingState
+        After the rows before.
+
+    Returns
+    -------
+    state : TrainingState
+    data : Data
+        The rows to learn: the next ones, or all so far.
+    """
+    first = state.first
+    if first is None:
+        return state, data
+    together = first.data.joined(data)
+    if first.are_many and not tell_units(together, model.output):
+        return state, data
+    anew = begin_stream(model, settings, together, deepcopy(first.rng))
+    anew.history, state.history.unit = state.history, anew.history.unit
+    return anew, together
 
 
 @single_thread()
@@ -110,7 +150,6 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         state.strength = Strength(settings.alpha)
     if streaming:
         state.coordinates = state.coordinates.learned(data.X, data.weight)
-        renew_scale(model, settings, data, state)
     adapts = settings.adapts_alpha(model.network) and not streaming
     if adapts and state.strength.features is None:
         state.strength = replace(state.strength, features=data.scale.prior_precision)

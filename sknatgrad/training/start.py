@@ -9,21 +9,16 @@ from ..network import initialize
 from ..network.reparametrization import rescale_inputs
 from .coordinates import Coordinates, OutputScale
 
-# What outputs vary at the start of a stream whose targets do not: another start will come.
-_UNTOLD = 1e-6
 
-
-def standard_outputs(model, settings, data, streaming):
+def standard_outputs(model, data, streaming):
     """The `OutputScale` of the targets, None where an output has none."""
     point = model.output.starting_point(data.target, data.weight, model.network.topology.n_outputs)
     if point is None:
         return None
     centre, scale = point
     if streaming:
-        size = np.where(centre == 0, 1.0, np.abs(centre))
-        renewable = settings.invariant and not model.network.topology.outputs_feed_units
-        guess = np.where(model.output.free_scale, _UNTOLD, 1.0) if renewable else 1.0
-        scale = np.where(scale > 0, scale, guess * size)
+        size = np.abs(centre)
+        scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
     return OutputScale(centre, scale)
 
 

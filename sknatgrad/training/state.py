@@ -5,16 +5,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from ..network import Network
 from ..outputs import Output
 from .coordinates import Coordinates, OutputScale
 from .descent import RunningMetric
+from .first_rows import FirstRows
 from .history import History
 from .objective import Objective
 from .passes import Path
 from .penalty import Strength
-from .renewed_start import TargetLevel, TargetSpread
+from .renewed_start import TargetLevel
 from .rows import selected
 from .scaling import InputScale
 from .solvers import Refactored
@@ -67,6 +69,20 @@ class Data:
             target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
         return Data(selected(self.X, chosen), target, weight, counts)
 
+    def joined(self, other):
+        """These rows and those of another `Data`, in memory."""
+        lengths = self.X.shape[0], other.X.shape[0]
+        pairs = (self.weight, other.weight), (self.counts, other.counts)
+        return Data(
+            _stacked(self.X[:], other.X[:]),
+            _stacked(self.target.T[:], other.target.T[:]).T,
+            *(_concatenated(*pair, *lengths) for pair in pairs),
+        )
+
+    def in_memory(self):
+        """The same rows, where they need not be read any more."""
+        return Data(self.X[:], self.target.T[:].T, self.weight, self.counts)
+
     @cached_property
     def scale(self):
         """Where the features have their origin and scale, an `InputScale`."""
@@ -89,9 +105,11 @@ class Data:
 
     def census(self):
         """Whether weights may be counts, their sum, and how many rows have some."""
-        weight = self.weight if self.counts is None else self.counts
+        weight = self.weight
         if weight is None:
             return True, self.X.shape[0], self.X.shape[0]
+        if self.counts is not None:
+            weight = np.where(weight > 0, self.counts, 0.0)
         small = weight.max(initial=0.0) <= _LARGEST_COUNT
         counts = bool(small and (weight == np.round(weight)).all())
         return counts, weight.sum(), np.count_nonzero(weight)
@@ -103,6 +121,20 @@ class Data:
         other = copy(self)
         other.weight = self.weight / unit
         return other
+
+
+def _stacked(above, below):
+    if sparse.issparse(above) or sparse.issparse(below):
+        return sparse.vstack([sparse.csr_array(above), sparse.csr_array(below)], format="csr")
+    return np.concatenate([above, below])
+
+
+def _concatenated(first, second, n_first, n_second):
+    """Weights of rows, where those without any weigh 1; None if neither have."""
+    if first is None and second is None:
+        return None
+    first = np.ones(n_first) if first is None else first
+    return np.concatenate([first, np.ones(n_second) if second is None else second])
 
 
 def n_observed(censuses):
@@ -148,8 +180,8 @@ class TrainingState:
         What the running metric is a metric of.
     level : TargetLevel or None
         Of outputs whose start may have to be taken anew.
-    spread : TargetSpread
-        Of the targets of a stream whose units may have to be.
+    first : FirstRows or None
+        Of a stream, as long as they are too few to tell the units of the others.
     weight, streamed : float
         Total sample weight of the data, or the number of observations, by which the
         penalty is divided; of it, what came in calls of `partial_fit`.
@@ -171,7 +203,7 @@ class TrainingState:
     row_weight: float = 1.0
     metric_key: tuple | None = None
     level: TargetLevel | None = None
-    spread: TargetSpread = field(default_factory=TargetSpread)
+    first: FirstRows | None = None
 
     def fork(self):
         """A copy to go on from, so that a call that fails leaves this one as it is.
