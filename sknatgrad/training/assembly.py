@@ -67,8 +67,7 @@ def make_passes(model, settings, objective, state, streaming):
     state.rule.noise = noise
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode
-    if (not whole and state.running.window == 0) or state.metric_key != key:
-        # Whole-batch steps leave the metric of a place that training has left.
+    if state.metric_key != key:
         state.running, state.metric_key = RunningMetric(metric, 0.0), key
     state.running.metric = metric
     state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)

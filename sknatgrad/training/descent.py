@@ -54,6 +54,8 @@ def steepest(solve, gradient):
 
 # Batches whose statistics may wait for one another.
 _LONGEST_WAIT = 128
+# Numbers in statistics that whole-batch training leaves behind: a megabyte.
+_LARGEST_KEPT = 1 << 17
 
 
 class RunningMetric:
@@ -68,7 +70,8 @@ class RunningMetric:
     metric : Metric
     window : float
         Sample weight over which to average: a batch of weight B has ``g = B / window``.
-        0 forgets at once, and keeps nothing.
+        0 forgets at once; the last batch is kept for a stream that may go on from there, if
+        it takes little memory.
     """
 
     def __init__(self, metric, window):
@@ -93,6 +96,8 @@ class RunningMetric:
         """
         share = self._see(weight)
         if self.window == 0:
+            kept = _n_numbers(statistics) <= _LARGEST_KEPT
+            self._statistics, self.seen = (statistics, weight) if kept else (None, 0.0)
             return statistics
         if self.window > weight:
             statistics = self.metric.condensed(statistics)
@@ -139,6 +144,13 @@ class RunningMetric:
             parts = [(1 - share, self._statistics), (share, statistics)]
             statistics = self.metric.combine(parts)
         self._statistics = statistics
+
+
+def _n_numbers(statistics):
+    """How many numbers there are in nested tuples of arrays; infinite of other objects."""
+    if isinstance(statistics, tuple):
+        return sum(map(_n_numbers, statistics))
+    return statistics.size if isinstance(statistics, np.ndarray) else np.inf
 
 
 # Intrinsic safeguards of training under relative damping; doc/training.md says what
