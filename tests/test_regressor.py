@@ -113,6 +113,16 @@ def test_negative_counts_are_refused():
         make(loss="poisson").fit(X, y - 10)
 
 
+def test_loss_and_output_agree():
+    """Where both are named."""
+    X, y = counts()
+    same = make(loss="poisson", output="poisson").fit(X, y)
+    np.testing.assert_array_equal(make(loss="poisson").fit(X, y).predict(X), same.predict(X))
+    np.testing.assert_array_equal(make(output="poisson").fit(X, y).predict(X), same.predict(X))
+    with pytest.raises(ValueError, match="say different things"):
+        make(loss="poisson", output="square").fit(X, y)
+
+
 def test_outputs_of_several_targets():
     """One a target, no more and no less."""
     rng = np.random.default_rng(0)

@@ -142,6 +142,7 @@ class RiemannianMLPClassifier(
     validation_scores_, validation_loss_curve_ : list of float or None
         On the held-out rows.
     best_validation_score_ : float or None
+        Accuracy of the held-out rows, weighted like the training rows.
     n_iter_ : int
         Passes of the last fit.
     t_ : int

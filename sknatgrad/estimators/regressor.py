@@ -50,8 +50,8 @@ class RiemannianMLPRegressor(
         256 of them, else "qd_bp"; or a modulus and reduction, e.g. "unitwise_fisher",
         "fisher", "euclidean"; `sknatgrad.METRICS` lists all.
     output : str or Output, default="auto"
-        Reading of the output units: "square", "poisson" or "bernoulli" (targets in [0, 1]).
-        "auto" follows `loss`.
+        Reading of the output units: "square", "poisson" or "bernoulli" (targets in [0, 1]), or
+        a list of one a target. "auto" follows `loss`; with ``loss="poisson"`` no other is meant.
     output_activation : str or Activation, default="auto"
         Activation of the output units where the output allows several.
     connectivity : None, int, float, "paper", list of matrices or Topology, default=None
@@ -322,9 +322,13 @@ class RiemannianMLPRegressor(
         return X, y, check_weights(sample_weight, X)
 
     def _choose_output(self):
-        name = self.output
+        name, own = self.output, _OUTPUT_OF_LOSS[vars(self)["loss"]]
         if isinstance(name, str) and name == "auto":
-            name = _OUTPUT_OF_LOSS[vars(self)["loss"]]
+            name = own
+        elif isinstance(name, str) and own == "poisson" != name:
+            raise ValueError(
+                f"loss='poisson' and output={name!r} say different things: leave one of them out."
+            )
         return numeric_output(name, self.output_activation, self._n_targets)
 
     def _n_output_units(self):
