@@ -20,7 +20,7 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import InputScale, RunningMetric
+from sknatgrad.training import InputScale, MiniBatchPass, RunningMetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -447,17 +447,47 @@ def test_streams_are_indifferent_to_origins(first):
     np.testing.assert_allclose(1e3 * (far[1] - 1000), near[1], atol=1e-5)
 
 
-@pytest.mark.parametrize("n_equal", [5, 60])
-def test_targets_that_are_equal_at_first(n_equal):
-    """However long: their units are those of the rows that differ."""
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(2500, 3))
-    y = 1000 + X[:, 0] * (np.arange(2500) >= n_equal)
-    model = RiemannianMLPRegressor(hidden_layer_sizes=(10,), random_state=0)
-    stream(model, X[:n_equal], y[:n_equal], size=5)
-    assert model._state.first.data.X.shape[0] <= 20
-    stream(model, X[n_equal:1500], y[n_equal:1500], size=10)
-    assert model.score(X[1500:], y[1500:]) > 0.95
+def test_a_bad_row_among_the_first_fails_alone():
+    """It is forgotten with the call that brought it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    est = RiemannianMLPRegressor(hidden_layer_sizes=(4,), metric="euclidean", random_state=0)
+    other = clone(est)
+    for i in range(40):
+        est.partial_fit(X[i : i + 1], X[i : i + 1, 0])
+        other.partial_fit(X[i : i + 1], X[i : i + 1, 0])
+        if i == 5:
+            with pytest.raises(ValueError, match="non-finite"):
+                est.partial_fit(X[:1], [1e160])
+    assert est.t_ == 40 and len(est.loss_curve_) == 40
+    np.testing.assert_array_equal(flat(est), flat(other))
+
+
+def test_an_interrupt_among_the_first_rows_loses_nothing(monkeypatch):
+    """What had been learnt of the rows before stays."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    est = stream(RiemannianMLPRegressor(hidden_layer_sizes=(4,), random_state=0), X[:10], X[:10, 0])
+    before, loss = flat(est), est.loss_
+    with monkeypatch.context() as patch:
+
+        def interrupt(self, history):
+            raise KeyboardInterrupt
+
+        patch.setattr(MiniBatchPass, "run", interrupt)
+        with pytest.warns(UserWarning, match="interrupted"):
+            est.partial_fit(X[10:11], X[10:11, 0])
+    np.testing.assert_array_equal(flat(est), before)
+    assert est.t_ == 10 and est.loss_ == loss
+    assert stream(est, X[10:30], X[10:30, 0]).t_ == 30
+
+
+def test_class_weights_that_change_among_the_first_rows():
+    """Rows count as often as their sample weights say."""
+    X, y = iris()
+    clf = make(class_weight={0: 1, 1: 2.5}).partial_fit(X[:5], y[:5], classes=[0, 1, 2])
+    clf.set_params(class_weight=None).partial_fit(X[5:10], y[5:10], sample_weight=np.full(5, 3.0))
+    assert clf._state.weight == 20
 
 
 def test_a_stream_goes_on_with_the_metric_of_a_fit():

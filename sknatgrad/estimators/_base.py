@@ -4,6 +4,7 @@ import numbers
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from typing import ClassVar
 
 import joblib
@@ -14,7 +15,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from .._version import __version__
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
@@ -28,6 +28,7 @@ from ._held_out import hold_out
 from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
+from ._versioned import VersionedMixin
 from ._weights import check_weighing, present
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
@@ -35,11 +36,7 @@ from ._weights import check_weighing, present
 LARGEST_CHEAP_FAN_IN, LARGEST_SHARED_FAN_IN = 32, 256
 
 
-class InconsistentVersionWarning(UserWarning):
-    """An estimator was saved by another version of sknatgrad."""
-
-
-class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
+class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, BaseEstimator):
     """Base class of the estimators; see `RiemannianMLPClassifier`."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -189,19 +186,24 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         model, settings = self._model(data, rng, keep=not first), self._settings()
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
-        n_seen = data.X.shape[0] + (0 if first else self.t_)
+        seen, n_new = 0 if first else self.t_, data.X.shape[0]
         if first:
-            state = begin_stream(model, settings, data, rng)
+            before = state = begin_stream(model, settings, data, rng)
         else:
-            state = self._state.fork()
-            state.history.resume()
+            before = self._state.fork()
+            before.history.resume()
             if not np.array_equal(self._parameters, self._stored):
-                state.path = Path.starting_at(state.coordinates.inward(self._parameters))
-                state.first = None
-            state, data = go_on(model, settings, data, state)
+                before.path = Path.starting_at(before.coordinates.inward(self._parameters))
+                before.first = None
+            state, data = go_on(model, settings, data, before)
         observer = PassObserver(self.verbose)
         outcome = run(model, settings, data, state, observer=observer, streaming=True)
-        return outcome, state, settings, n_seen - data.X.shape[0]
+        if outcome.error is not None:
+            raise outcome.error
+        if state is not before and not outcome.n_iter:
+            # Interrupted where it had begun anew: what was learnt before is not lost.
+            return replace(outcome, loss=self.loss_), before, settings, seen
+        return outcome, state, settings, max(0, seen + n_new - data.X.shape[0])
 
     @contextmanager
     def _unharmed(self):
@@ -304,21 +306,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, PredictionMixin, BaseEstimator):
         """The output's own trained parameters (of "scaled_softmax"), else empty."""
         check_is_fitted(self)
         return self._parameters[self.topology_.n_parameters :].copy()
-
-    def __getstate__(self):
-        return {**super().__getstate__(), "_sknatgrad_version": __version__}
-
-    def __setstate__(self, state):
-        state = dict(state)
-        version = state.pop("_sknatgrad_version", "unknown")
-        if version != __version__:
-            warnings.warn(
-                f"This {type(self).__name__} was saved by sknatgrad {version} and is loaded by "
-                f"{__version__}. Results may differ.",
-                InconsistentVersionWarning,
-                stacklevel=2,
-            )
-        super().__setstate__(state)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_parameters")

@@ -67,7 +67,9 @@ def make_passes(model, settings, objective, state, streaming):
     state.rule.noise = noise
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode
-    if state.metric_key != key:
+    # Undamped, the metric of few rows may be singular where others have gradients.
+    singular = not whole and state.running.window == 0 and not settings.damping
+    if state.metric_key != key or singular:
         state.running, state.metric_key = RunningMetric(metric, 0.0), key
     state.running.metric = metric
     state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)

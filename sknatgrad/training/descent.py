@@ -54,8 +54,8 @@ def steepest(solve, gradient):
 
 # Batches whose statistics may wait for one another.
 _LONGEST_WAIT = 128
-# Numbers in statistics that whole-batch training leaves behind: a megabyte.
-_LARGEST_KEPT = 1 << 17
+# Numbers in statistics that whole-batch training leaves behind: two megabytes.
+_LARGEST_KEPT = 1 << 18
 
 
 class RunningMetric:

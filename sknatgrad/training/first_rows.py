@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..network.moments import weighted_moments
+from .rows import SlicedRows
 
 # Rows whose means and deviations can be relied on.
 ENOUGH = 20
@@ -18,12 +18,12 @@ ENOUGH = 20
 
 @dataclass(frozen=True, eq=False)
 class FirstRows:
-    """Rows that a stream has begun with.
+    """Fewer than `ENOUGH` rows that a stream has begun with.
 
     Attributes
     ----------
     data : Data
-        In memory, at most `ENOUGH` rows.
+        In memory.
     rng : RandomState
         As it was before the start was drawn.
     """
@@ -33,20 +33,19 @@ class FirstRows:
 
     @classmethod
     def of(cls, data, rng):
-        """Copies of both, which nobody changes."""
-        chosen = np.arange(min(data.X.shape[0], ENOUGH))
-        return cls(data.rows(chosen).in_memory(), deepcopy(rng))
+        """Copies of both, which nobody changes; None if the rows are enough."""
+        if are_enough(data):
+            return None
+        return cls(data.rows(np.arange(data.X.shape[0])).in_memory(), deepcopy(rng))
 
-    @property
-    def are_many(self):
-        """Whether more rows would tell more, but of targets that did not vary."""
-        return self.data.X.shape[0] >= ENOUGH
+    def and_next(self, data):
+        """These rows and the next ones; the latter alone where they are many, and on disk."""
+        if isinstance(data.X, SlicedRows) and are_enough(data):
+            return data
+        return self.data.joined(data)
 
 
-def tell_units(data, output):
-    """Whether rows tell the units: enough of them, and of targets that vary."""
-    if data.X.shape[0] < ENOUGH:
-        return False
-    if not np.all(output.free_scale):
-        return True
-    return bool((weighted_moments(data.target.T).deviation > 0).any())
+def are_enough(data):
+    """Whether so many rows have a weight that they tell the units."""
+    weighing = data.X.shape[0] if data.weight is None else np.count_nonzero(data.weight)
+    return weighing >= ENOUGH

@@ -22,7 +22,7 @@ from .comparison import criterion
 from .coordinates import Coordinates
 from .descent import RunningMetric
 from .evidence import sample
-from .first_rows import FirstRows, tell_units
+from .first_rows import FirstRows
 from .history import History
 from .overflow import quiet
 from .passes import Path
@@ -91,7 +91,7 @@ def begin_stream(model, settings, data, rng):
     """Place a network at its start with the first rows of a stream."""
     first = FirstRows.of(data, rng)
     state = begin(model, settings, data, rng, streaming=True)
-    state.first = None if tell_units(data, model.output) else first
+    state.first = first
     return state
 
 
@@ -106,7 +106,7 @@ def go_on(model, settings, data, state):
     settings : Settings
     data : Data
     state : TrainingState
-        After the rows before.
+        After the rows before, which is left as it is.
 
     Returns
     -------
@@ -117,11 +117,11 @@ def go_on(model, settings, data, state):
     first = state.first
     if first is None:
         return state, data
-    together = first.data.joined(data)
-    if first.are_many and not tell_units(together, model.output):
-        return state, data
+    together = first.and_next(data)
     anew = begin_stream(model, settings, together, deepcopy(first.rng))
-    anew.history, state.history.unit = state.history, anew.history.unit
+    unit, anew.history = anew.history.unit, deepcopy(state.history)
+    anew.history.unit = unit
+    anew.history.resume()
     return anew, together
 
 

@@ -72,11 +72,14 @@ class Data:
     def joined(self, other):
         """These rows and those of another `Data`, in memory."""
         lengths = self.X.shape[0], other.X.shape[0]
-        pairs = (self.weight, other.weight), (self.counts, other.counts)
+        weights, counts = (self.weight, other.weight), (self.counts, other.counts)
+        if any(each is not None for each in counts):
+            pairs = zip(counts, weights, strict=True)
+            counts = tuple(weight if each is None else each for each, weight in pairs)
         return Data(
             _stacked(self.X[:], other.X[:]),
             _stacked(self.target.T[:], other.target.T[:]).T,
-            *(_concatenated(*pair, *lengths) for pair in pairs),
+            *(_concatenated(*pair, *lengths) for pair in (weights, counts)),
         )
 
     def in_memory(self):
