@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import numpy as np
-from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
@@ -11,20 +9,19 @@ from sklearn.utils._param_validation import StrOptions
 from ._base import BaseRiemannianMLP
 from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
 from ._callbacks import with_callbacks
-from ._data import checked
 from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
-from ._numbers import MeanR2, NumericTargets, numeric_output
-from ._partitioned import Partitions, is_partitioned
+from ._number_training import NumberTrainingMixin
 from ._prediction import in_precision
-from ._weights import check_weights
-
-_OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
 
 
 @lazy_on_dask("predict")
 class RiemannianMLPRegressor(
-    BlockwiseScoreMixin, RegressorMixin, SupervisedInspectionMixin, BaseRiemannianMLP
+    BlockwiseScoreMixin,
+    RegressorMixin,
+    SupervisedInspectionMixin,
+    NumberTrainingMixin,
+    BaseRiemannianMLP,
 ):
     """Multi-layer perceptron regressor trained by invariant gradients.
 
@@ -289,53 +286,6 @@ class RiemannianMLPRegressor(
             of a stream are held out.
         """
         return self._partial_fit(X, y, sample_weight)
-
-    def _check_training_data(self, X, y, sample_weight, reset):
-        if sparse.issparse(y):
-            raise ValueError("Sparse targets are not supported: pass y.toarray().")
-        parts = None
-        if is_partitioned(X):
-            parts = Partitions(self, X, y, sample_weight, reset, numeric=True)
-            dtype, y = parts.dtype, parts.targets
-        else:
-            X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
-            dtype, weight = X.dtype, check_weights(sample_weight, X)
-        if reset:
-            self._dtype = dtype
-            self._one_target = y.ndim == 1
-            self._n_targets = 1 if y.ndim == 1 else y.shape[1]
-            self._output = self._choose_output()
-        encode = NumericTargets(self._n_targets, self._output)
-        if parts is None:
-            return encode(X, y, weight), y
-        return parts.encoded(encode, self._n_targets, single=False), y
-
-    def _check_known_data(self, X, y, sample_weight):
-        X = self._check_X(X)
-        if y is not None:
-            y = np.asarray(y, dtype=float)
-            if len(y) != X.shape[0]:
-                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
-            if not np.isfinite(y).all():
-                raise ValueError("y contains NaN or infinity.")
-            y = NumericTargets(self._n_targets, self._output).encode(y)
-        return X, y, check_weights(sample_weight, X)
-
-    def _choose_output(self):
-        name, own = self.output, _OUTPUT_OF_LOSS[vars(self)["loss"]]
-        if isinstance(name, str) and name == "auto":
-            name = own
-        elif isinstance(name, str) and own == "poisson" != name:
-            raise ValueError(
-                f"loss='poisson' and output={name!r} say different things: leave one of them out."
-            )
-        return numeric_output(name, self.output_activation, self._n_targets)
-
-    def _n_output_units(self):
-        return self._n_targets
-
-    def _scorer(self, training, held_out):
-        return MeanR2.on(held_out, training)
 
     def predict(self, X):
         """Expected target of each row.

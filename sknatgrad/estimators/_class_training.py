@@ -1,0 +1,105 @@
+"""What a classifier is trained on: rows with their classes, and the output that reads these."""
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+from ..outputs import get_output
+from ._data import checked
+from ._labels import ClassTargets, Labels, checked_labels, dense_labels
+from ._partitioned import Partitions, is_partitioned
+from ._weights import check_weights
+
+
+class ClassTrainingMixin:
+    """Checks of rows and classes before a fit, and the score of held-out ones."""
+
+    def _learn_classes(self, y, classes):
+        """The classes of a stream, from its first call."""
+        if self.__sklearn_is_fitted__():
+            if classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+                raise ValueError(
+                    f"classes={classes!r} differ from those of the first call: {self._labels.all}."
+                )
+            return
+        self._labels = Labels.of_stream(y, classes)
+        self.classes_ = self._labels.all
+
+    def _check_training_data(self, X, y, sample_weight, reset, named=None):
+        if named is not None:
+            self._learn_classes(y, *named)
+        parts = None
+        if is_partitioned(X):
+            parts = Partitions(self, X, y, sample_weight, reset, numeric=False)
+            dtype, y, weight = parts.dtype, parts.targets, None
+            if self.class_weight == "balanced":
+                raise ValueError(
+                    "class_weight='balanced' needs all targets at once, and these lie on workers: "
+                    "give a dict of weights."
+                )
+        else:
+            X, y = checked(self, X, y, multi_output=True, reset=reset)
+            dtype, weight = X.dtype, check_weights(sample_weight, X)
+        y = checked_labels(y)
+        if reset:
+            self._dtype = dtype
+            if named is None and not self._keeps_classes(y):
+                self._labels = Labels.of(y)
+                self.classes_ = self._labels.all
+            self._output = self._choose_output()
+        self._labels.check_class_weight(self.class_weight)
+        if reset or self.class_weight != "balanced":
+            self._class_weights = self._labels.class_weights(self.class_weight, y, weight)
+        encode = ClassTargets(self._labels, self._output.discrete, self._class_weights)
+        if parts is None:
+            return encode(X, y, weight), y
+        return parts.encoded(encode, self._labels.n_columns, self._output.discrete), y
+
+    def _check_known_data(self, X, y, sample_weight):
+        X = self._check_X(X)
+        target = None
+        if y is not None:
+            y = dense_labels(y)
+            y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
+            if len(y) != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            target = self._labels.encode(y, self._output.discrete)
+        return X, target, check_weights(sample_weight, X)
+
+    def _keeps_classes(self, y):
+        if not (self.warm_start and hasattr(self, "_parameters")):
+            return False
+        if Labels.of(y) != self._labels:
+            raise ValueError(
+                "warm_start can only be used where `y` has the same classes as in the previous "
+                f"call to fit: {self._labels.all}."
+            )
+        return True
+
+    def _choose_output(self):
+        name = self.output
+        if isinstance(name, str) and name == "auto":
+            binary = self._labels.n_columns == 1
+            name = "bernoulli" if binary or not self._labels.single else "softmax"
+        output = get_output(name, self.output_activation, self._labels.n_columns)
+        if output.discrete and not self._labels.single:
+            raise ValueError(
+                f"output={output.name!r} reads one class a sample and is not compatible with "
+                "multilabel targets: use 'bernoulli'."
+            )
+        return output
+
+    def _n_output_units(self):
+        if self._output.discrete:
+            return len(self._labels.all)
+        return self._labels.n_columns
+
+    def _stratify(self, y):
+        return y if self._labels.single else None
+
+    def _scorer(self, training, held_out):
+        return self._accuracy
+
+    def _accuracy(self, output, v, target, weight):
+        predicted = self._labels.decode(output.logits(v).T)
+        hits = self._labels.encode(predicted, output.discrete) == target
+        return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))
