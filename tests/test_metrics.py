@@ -960,3 +960,33 @@ def test_networks_of_one_unit():
         metric = get_metric(name)
         d = metric.solve(network.topology, metric.statistics(point, None), point.gradient())
         np.testing.assert_allclose(d, [0.5, 0.0], atol=1e-15)
+
+
+def whole_fisher(case):
+    """Fisher matrix of theta and the output's own parameters, summing over all targets."""
+    own = np.empty(0) if case.vartheta is None else case.vartheta
+    terms = []
+    for x in case.X:
+        arguments, matrix = (case.name, case.net, case.reference_theta, x), 0.0
+        for probability, y in ref.enumerate_targets(*arguments, case.vartheta):
+            steps = 1e-30j * np.eye(len(own))
+            values = [ref.log_omega(*arguments, y, own + step).imag / 1e-30 for step in steps]
+            score = ref.score(*arguments, y, case.vartheta)[case.order]
+            score = np.concatenate([score, values])
+            matrix += probability * np.outer(score, score)
+        terms.append(matrix)
+    return ref.average(terms, case.weights)
+
+
+@over_cases
+def test_products_are_those_of_the_whole_fisher_matrix(case):
+    """No blocks of it: changes of all units at once, and of the output's parameters."""
+    case = case_of(*case)
+    matrix, point = whole_fisher(case), case.point()
+    changes = np.random.RandomState(0).standard_normal((3, len(matrix)))
+    assert_close(point.products(list(changes)), changes @ matrix @ changes.T)
+    blocks = np.zeros_like(matrix)
+    for unit in range(case.topology.n_units):
+        row = case.topology.row(unit)
+        blocks[row, row] = matrix[row, row]
+    assert np.abs(changes @ (matrix - blocks) @ changes.T).max() > 1e-3 * np.abs(matrix).max()

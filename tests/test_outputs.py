@@ -126,6 +126,16 @@ def test_fisher_diagonal_is_the_sum_of_squares_of_the_factor(output, v):
         np.testing.assert_allclose(diagonal, (S**2).sum(axis=1), rtol=1e-13, atol=1e-300)
 
 
+def test_whitened_changes_have_the_products_of_the_fisher_matrix(output):
+    """x^T S S^T y, whichever square root is used."""
+    v = random_preactivations()
+    S, (x, y) = output.fisher_factor(v), np.random.default_rng(0).normal(size=(2, *v.shape))
+    actual = (output.whitened(v, x) * output.whitened(v, y)).sum(axis=0)
+    assert_close(actual, np.einsum("on,ofn,pfn,pn->n", x, S, S, y))
+    prepared = output.whitened(output.prepared(v), x)
+    np.testing.assert_array_equal(prepared, output.whitened(v, x))
+
+
 @pytest.mark.parametrize("chunk", [1, 2])
 def test_chunks_of_columns_make_the_whole_factor(output, chunk):
     v = random_preactivations()

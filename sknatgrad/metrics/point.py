@@ -87,6 +87,30 @@ class LossPoint:
         own = self.mean(self.output.parameter_score(self.v, self.target))
         return np.concatenate([edges, own])
 
+    def products(self, changes):
+        """Scalar products of changes of the parameters in the natural metric of the network.
+
+        Parameters
+        ----------
+        changes : list of ndarray of shape (n_parameters,)
+            With the output's own parameters.
+
+        Returns
+        -------
+        ndarray of shape (n_changes, n_changes)
+            ``E_x[J d_i . F J d_j]`` with F the Fisher matrix of the output: the whole
+            metric, no blocks of it, at two forward passes a change.
+        """
+        size = self.lin.topology.n_parameters
+        root = np.sqrt(self.lin.sample_share)
+        rows = []
+        for change in changes:
+            whitened = self.output.whitened(self.distribution, self.lin.push(change[:size]))
+            if self.output.n_parameters:
+                whitened = whitened + self.output.parameter_whitened(self.v, change[size:])
+            rows.append((whitened * root).ravel())
+        return np.array(rows, dtype=float) @ np.array(rows, dtype=float).T
+
     def output_metric(self):
         """Metric of the output's own parameters, (n_parameters, n_parameters).
 

@@ -12,8 +12,8 @@ _FEW_SAMPLES, _FEW_LINKS = 32, 8
 class IncomingActivities:
     """Base class of `Linearization`: what is asked of it group by group.
 
-    It needs the linearization's ``network``, ``topology``, ``inputs``, ``a``, ``weight``
-    and ``sample_share``.
+    It needs the linearization's ``network``, ``topology``, ``inputs``, ``a``,
+    ``a_squared``, ``weight`` and ``sample_share``.
     """
 
     def unit_gram(self, values=None, widening=0.0):
@@ -41,6 +41,30 @@ class IncomingActivities:
                 if spans.any():
                     np.einsum("nii->ni", gram)[...] += group.pad(spans).astype(self.dtype)
         return blocks
+
+    def source_moments(self, widening=0.0):
+        """Means over samples of the activities and of their squares.
+
+        Parameters
+        ----------
+        widening : float
+            Adds so much of each source's squared span (half the range of its
+            activities) to its mean square.
+
+        Returns
+        -------
+        ndarray of shape (2, n_inputs + n_units + 1)
+            By source; the last entry (source -1) is the constant 1.
+        """
+        weight, n_inputs = self.sample_share, self.topology.n_inputs
+        moments = np.ones((2, n_inputs + self.topology.n_units + 1), self.dtype)
+        moments[0, :n_inputs] = self.inputs.values @ weight
+        moments[1, :n_inputs] = self.inputs.squares @ weight
+        moments[0, n_inputs:-1] = self.a @ weight
+        moments[1, n_inputs:-1] = self.a_squared @ weight
+        if widening:
+            moments[1] += (widening * self.network.spans**2).astype(self.dtype)
+        return moments
 
     def incoming(self, group):
         """Incoming activities of a group's units, constant first, padding last.

@@ -8,6 +8,7 @@ paper needs is one of
 * ``pull(seed)``: values on the output pre-activations, carried back to every
   unit by the transposed differential (backpropagation),
 * ``pull_squared(seed)``: the same with squared weights and slopes,
+* ``push(change)``: what a change of the parameters makes of the output pre-activations,
 * ``edge_mean(values)``: sample means of source activity times unit value on
   every parameter (the gradient; the bordering entries of a metric),
 * ``unit_gram(values)``: sample means of the products of all pairs of incoming
@@ -157,6 +158,33 @@ class Linearization(IncomingActivities):
         return np.square(self.a, out=self._empty(self.a.shape, self.dtype))
 
     # -------------------------------------------------------------- transport
+    def push(self, change):
+        """Carry a change of the parameters forward.
+
+        Parameters
+        ----------
+        change : ndarray of shape (n_parameters,)
+
+        Returns
+        -------
+        ndarray of shape (n_outputs, n_samples)
+            ``sum_i dv_o / dtheta_i change_i`` at the output units: the differential whose
+            transpose `pull` is, at two forward passes.
+        """
+        change = change.astype(self.dtype, copy=False)
+        at_v, at_a = (self._empty(self.a.shape, self.dtype) for _ in range(2))
+        bias = change[self.topology.bias][:, None]
+        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
+            values = at_v[level.units]
+            values[...] = bias[level.units]
+            for links, weights in matrices:
+                signals = self.inputs.values if links.from_inputs else self.a
+                links.forward(links.weights(change), signals, values, False)
+                if not links.from_inputs:
+                    links.forward(weights, at_a, values, False)
+            np.multiply(self.r[level.units], values, out=at_a[level.units])
+        return at_v[self.topology.outputs]
+
     def pull(self, seed):
         """Backpropagate values on the output pre-activations.
 
@@ -282,27 +310,3 @@ class Linearization(IncomingActivities):
         if self.weight is None and self.n_samples > 1:
             sums /= self.n_samples
         return sums
-
-    def source_moments(self, widening=0.0):
-        """Means over samples of the activities and of their squares.
-
-        Parameters
-        ----------
-        widening : float
-            Adds so much of each source's squared span (half the range of its
-            activities) to its mean square.
-
-        Returns
-        -------
-        ndarray of shape (2, n_inputs + n_units + 1)
-            By source; the last entry (source -1) is the constant 1.
-        """
-        weight, n_inputs = self.sample_share, self.topology.n_inputs
-        moments = np.ones((2, n_inputs + self.topology.n_units + 1), self.dtype)
-        moments[0, :n_inputs] = self.inputs.values @ weight
-        moments[1, :n_inputs] = self.inputs.squares @ weight
-        moments[0, n_inputs:-1] = self.a @ weight
-        moments[1, n_inputs:-1] = self.a_squared @ weight
-        if widening:
-            moments[1] += (widening * self.network.spans**2).astype(self.dtype)
-        return moments

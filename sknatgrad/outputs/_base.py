@@ -109,6 +109,22 @@ class Output:
         """
         raise NotImplementedError
 
+    def whitened(self, v, change):
+        """A change of v where the Fisher matrix is the identity: ``S^T change``.
+
+        Parameters
+        ----------
+        v, change : ndarray of shape (n_outputs, n_samples)
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_samples)
+            Whatever the square root S is, the products of these are those of the metric.
+        """
+        if self.independent:
+            return np.sqrt(self.fisher_diagonal(v)) * change
+        return np.einsum("ocn,on->cn", self.fisher_factor(v), change)
+
     def fisher_diagonal(self, v):
         """Diagonal of the Fisher matrix with respect to v, (n_outputs, n_samples)."""
         raise NotImplementedError

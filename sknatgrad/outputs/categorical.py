@@ -69,6 +69,12 @@ class Categorical:
         factor[chosen, np.arange(len(chosen))] = np.sqrt(self.p[chosen]) * self.q[chosen]
         return factor
 
+    def whitened(self, change):
+        """``S^T change``: of the logits, whose common shift changes nothing."""
+        best = self.log_odds.argmax(axis=0)
+        change = change - change[best, np.arange(len(best))]
+        return np.sqrt(self.p) * (change - (self.p * change).sum(axis=0))
+
     def sample(self, rng):
         """Class numbers drawn by inversion of one uniform number a sample."""
         uniform = rng.uniform(size=self.p.shape[1])

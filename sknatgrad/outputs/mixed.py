@@ -87,6 +87,9 @@ class Mixed(Output):
             factor[np.ix_(rows, rows)] = output.fisher_factor(v[rows])
         return factor[:, columns]
 
+    def whitened(self, v, change):
+        return self._by_unit(lambda output, rows: output.whitened(v[rows], change[rows]))
+
     def fisher_diagonal(self, v):
         return self._by_unit(lambda output, rows: output.fisher_diagonal(v[rows]))
 

@@ -37,6 +37,9 @@ class Softmax(Output):
     def fisher_factor(self, v, columns=slice(None)):
         return self._categorical(v).fisher_factor(columns)
 
+    def whitened(self, v, change):
+        return self._categorical(v).whitened(change)
+
     def fisher_diagonal(self, v):
         distribution = self._categorical(v)
         return distribution.p * distribution.q
@@ -92,6 +95,9 @@ class ScaledSoftmax(Softmax):
     def fisher_factor(self, v, columns=slice(None)):
         return self._t[:, :, None] * super().fisher_factor(v, columns)
 
+    def whitened(self, v, change):
+        return super().whitened(v, self._t * change)
+
     def fisher_diagonal(self, v):
         return self._t**2 * super().fisher_diagonal(v)
 
@@ -105,3 +111,7 @@ class ScaledSoftmax(Softmax):
     def parameter_factor(self, v):
         """Square root of the coefficients' metric, (n_outputs, n_outputs, n_samples)."""
         return v[:, None, :] * self._categorical(v).fisher_factor()
+
+    def parameter_whitened(self, v, change):
+        """A change of t, as `whitened` has those of v."""
+        return super().whitened(v, change[:, None] * v)

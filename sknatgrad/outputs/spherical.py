@@ -71,6 +71,11 @@ class Spherical(Output):
         factor[chosen, np.arange(len(chosen))] = (speed * distribution.q)[chosen]
         return factor
 
+    def whitened(self, v, change):
+        distribution, speed = self._speed(v)
+        root, moved = np.sqrt(distribution.p), speed * change
+        return moved - root * (root * moved).sum(axis=0)
+
     def fisher_diagonal(self, v):
         distribution, speed = self._speed(v)
         return speed**2 * distribution.q

@@ -23,6 +23,9 @@ EARLIEST, ESTIMATES, EVERY = 8, 20, 5
 # The prior knowledge that features are alike, in links of each.
 LIKENESS = 0.5
 _EXACT = 1e-10
+# Weights of which the data determine less than that many directions say nothing of a strength:
+# once they are all but 0, it would grow without end.
+_LEAST_FREE = 1.0
 
 
 class Evidence:
@@ -115,11 +118,13 @@ class Evidence:
             At the parameters of the moment.
         """
         penalty = objective.penalty
-        if self._blank:
+        found = Strength(np.nan)
+        if not self._blank:
+            found = self._estimate(penalty, Curvature(objective, evaluation))
+        unknown = penalty.strength.variance is None and not np.isfinite(found.alpha)
+        if self._blank or unknown:
             variance = Noise(objective, evaluation).variance(0.0)
             found = replace(penalty.strength, alpha=START * variance, variance=variance)
-        else:
-            found = self._estimate(penalty, Curvature(objective, evaluation))
         if np.isfinite(found.alpha) and found.alpha > 0:
             penalty.strength = found
 
@@ -144,7 +149,7 @@ class Evidence:
         return last.alpha * (variance / last.variance if last.variance else 1.0)
 
     def _most_probable(self, penalty, curvature):
-        """The strength of all weights at which the equation holds; NaN without.
+        """The strength of all weights at which the equation holds; NaN if nothing tells.
 
         What is asked for falls as the strength grows, so there is one.
         """
@@ -158,11 +163,11 @@ class Evidence:
             wanted = self.temperature * curvature.noise(free) * free / size
             return max(wanted, LEAST_STRENGTH * curvature.variance(free))
 
-        most = asked(least)
-        if not least < most < np.inf:
-            return most
-        ends = np.log(least), np.log(most) + _EXACT
-        return np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT))
+        most = found = asked(least)
+        if least < most < np.inf:
+            ends = np.log(least), np.log(most) + _EXACT
+            found = np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT))
+        return found if curvature.free(found) >= _LEAST_FREE else np.nan
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""

@@ -57,6 +57,14 @@ class Penalised:
         loss = evaluation.data_loss + self.penalty_at(evaluation.parameters)
         return replace(evaluation, loss=loss)
 
+    def _with_ridge(self, products, changes):
+        """Products of changes of the parameters, with those in the penalty."""
+        if not self.penalty:
+            return products
+        weights = [change[: len(self.ridge)] for change in changes]
+        weighted = [self.ridge * one for one in weights]
+        return products + np.array([[one @ other for other in weights] for one in weighted])
+
     def _with_penalty(self, gradient, parameters):
         """Minus the gradient, with the penalty's."""
         if not self.penalty:
@@ -247,6 +255,24 @@ class Objective(Penalised):
                 term, Differential.plus, evaluation.parameters, evaluation.points, generators
             )
         return total or Differential(np.zeros_like(evaluation.parameters), 0.0, None, metric)
+
+    def products(self, evaluation, changes):
+        """Scalar products of changes of the parameters, (n_changes, n_changes).
+
+        In the natural metric of the whole network and the second derivatives of the penalty;
+        see `LossPoint.products`.
+        """
+        return self._with_ridge(self.own_products(evaluation, changes), changes)
+
+    def own_products(self, evaluation, changes):
+        """The same without penalty."""
+
+        def term(point, _):
+            return self._share(point) * point.products(changes) if point.weight > 0 else None
+
+        with quiet():
+            total = self._sum(term, np.add, evaluation.parameters, evaluation.points)
+        return np.zeros((len(changes),) * 2) if total is None else total
 
     def statistics(self, parameters, metric, rng):
         """The metric's statistics alone, at given parameters."""

@@ -185,6 +185,11 @@ class PartitionedObjective(Penalised):
         )
         return self._with_penalty(total.gradient, parameters), total.statistics
 
+    def products(self, evaluation, changes):
+        """Scalar products of changes of the parameters; see `Objective.products`."""
+        total = self._sum(_Part.products, _plus, (evaluation.parameters, changes))
+        return self._with_ridge(total, changes)
+
 
 class _Part:
     """The objective of one piece, as a term of the mean over all pieces.
@@ -219,6 +224,12 @@ class _Part:
         with single_thread():
             total = self._objective.differential(self._at(parameters), metric, rng)
             return total.condensed()
+
+    def products(self, shared):
+        """Its term of the products of changes, at the parameters they are shared with."""
+        parameters, changes = shared
+        with single_thread():
+            return self._objective.own_products(self._at(parameters), changes)
 
 
 def _plus(a, b):

@@ -44,6 +44,9 @@ class BatchPass:
         self.running, self.rng = running, rng
         self._current = objective.evaluate(parameters)
         self._direction, self._momentum = None, Momentum()
+        # Without hidden units a metric lacks next to nothing, and steps are Newton's.
+        topology = objective.network.topology
+        self._moves = rule.searches and topology.n_units > topology.n_outputs
         if not np.isfinite(self._current.loss):
             raise ValueError(
                 "The loss of the initial network is not finite: the data overflow. Scale the "
@@ -83,14 +86,16 @@ class BatchPass:
         statistics = self.running.update(statistics, self.objective.total_weight)
         solve = self.descent.factorize(self.objective, statistics)
         self._direction = steepest(solve, gradient)
-        topology = self.objective.network.topology
-        # Without hidden units a metric lacks next to nothing, and steps are Newton's.
-        if self.rule.searches and topology.n_units > topology.n_outputs:
-            self._direction = self._momentum.add(gradient, *self._direction)
+        if self._moves:
+            self._direction = self._momentum.add(
+                self.objective, self._current, gradient, *self._direction
+            )
 
     def _search(self, history):
         following = self.rule.search(self.objective, self._current, *self._direction)
         if following is not None:
+            if self._moves:
+                self._momentum.keep(following.parameters - self._current.parameters)
             self._current, self._direction = following, None
             return
         history.n_rejected += 1

@@ -13,6 +13,7 @@ all, to mean 0 and deviation 1, so that losses are comparable.
 """
 
 import argparse
+import itertools
 import json
 from pathlib import Path
 
@@ -29,8 +30,12 @@ SCIKIT = {
     "breast_cancer": (load_breast_cancer, "binary"),
     "diabetes": (load_diabetes, "regression"),
 }
-MORE = [name for name, spec in data_sets.DATASETS.items() if spec.role == "more"]
-NAMES = [*SCIKIT, *(name for name in data_sets.DATASETS if name not in {"mnist_ae", *MORE})]
+GROUPS = {
+    role: [name for name, spec in data_sets.DATASETS.items() if spec.role == role]
+    for role in ("core", "extra", "more", "wide")
+}
+GROUPS["core"].remove("mnist_ae")
+NAMES = [*SCIKIT, *GROUPS["core"], *GROUPS["extra"]]
 HIDDEN = (100,)
 # Curves keep at most so many points.
 LONGEST_CURVE = 60
@@ -114,8 +119,10 @@ def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["run", "table", "compare"])
-    known = ", ".join([*NAMES, *MORE])
-    parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {known}; more: the last")
+    known = ", ".join([*NAMES, *GROUPS["more"], *GROUPS["wide"]])
+    parser.add_argument(
+        "names", nargs="*", metavar="DATA", help=f"of {known}; more, wide: the last 25 and 3"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(COMPETITORS), default=list(COMPETITORS))
     parser.add_argument("--out", type=Path, nargs="+", required=True)
@@ -125,8 +132,8 @@ def main():
     if arguments.what == "run":
         with threadpool_limits(limits=1):
             options = json.loads(arguments.set)
-            names = [name for name in arguments.names or NAMES if name != "more"]
-            names += MORE if "more" in arguments.names else []
+            groups = [GROUPS.get(name, [name]) for name in arguments.names or NAMES]
+            names = list(itertools.chain.from_iterable(groups))
             hidden = tuple(arguments.hidden)
             run(names, arguments.seeds, arguments.only, arguments.out[0], options, hidden)
     elif arguments.what == "table":

