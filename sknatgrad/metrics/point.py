@@ -103,13 +103,13 @@ class LossPoint:
         """
         size = self.lin.topology.n_parameters
         root = np.sqrt(self.lin.sample_share)
-        rows = []
-        for change in changes:
+        rows = np.empty((len(changes), root.size * len(self.v)))
+        for row, change in zip(rows, changes, strict=True):
             whitened = self.output.whitened(self.distribution, self.lin.push(change[:size]))
             if self.output.n_parameters:
                 whitened = whitened + self.output.parameter_whitened(self.v, change[size:])
-            rows.append((whitened * root).ravel())
-        return np.array(rows, dtype=float) @ np.array(rows, dtype=float).T
+            row[:] = (whitened * root).ravel()
+        return rows @ rows.T
 
     def output_metric(self):
         """Metric of the output's own parameters, (n_parameters, n_parameters).
