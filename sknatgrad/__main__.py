@@ -1,6 +1,7 @@
 """The command line: ``python -m sknatgrad``."""
 
 import argparse
+import os
 import sys
 import textwrap
 from pathlib import Path
@@ -22,7 +23,8 @@ from .metrics import METRICS
 PROGRAM = "python -m sknatgrad"
 HIDDEN_UNITS = 100
 DEFAULT_METRICS = "qd_bp,kron_bp,bp,qd_fisher,euclidean"
-INTERRUPTED = 130
+# As shells have it for programs ended by Ctrl-C and by a closed pipe.
+INTERRUPTED, CLOSED = 130, 141
 
 TABLE_METRICS = "our default, qd_bp and kron_bp"
 CONTESTANTS = """\
@@ -98,6 +100,10 @@ def main(argv=None):
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        # Who read the output has closed it; at exit there is nothing to flush it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED
 
 
 def build_parser():

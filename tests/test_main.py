@@ -3,6 +3,8 @@
 import builtins
 import io
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -301,3 +303,14 @@ def test_numbers():
         "-2.000",
     ]
     assert number(np.inf, 3) == number(np.nan, 3) == "-"
+
+
+def test_closed_pipe_ends_quietly(tmp_path):
+    """As in `| head -1`: no traceback, and a status that says why."""
+    program = [sys.executable, "-m", "sknatgrad", *SHORT, "--no-plot"]
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
