@@ -1,5 +1,6 @@
 """The penalty that the data ask for, and the solver for matrices with a common ridge."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -368,8 +369,7 @@ def test_a_strength_set_by_hand_is_no_estimate():
     for alpha in (1e-3, 1e3):
         clf = RiemannianMLPClassifier(**settings, max_iter=30, alpha=alpha).fit(X, y)
         clf.set_params(alpha="auto", max_iter=60).fit(X, y)
-        # The large one leaves nothing to tell by: the search is where it begins.
-        assert 0.3 <= clf.alpha_ < 30 if alpha < 1 else clf.alpha_ == 0.2
+        assert 0.3 <= clf.alpha_ < 30
 
 
 @pytest.mark.parametrize("links", [None, 12])
@@ -421,11 +421,11 @@ def test_penalty_does_not_grow_with_targets(settings, alpha):
     X, y = noisy_numbers()
     X, y = X / X.std(axis=0), y / y.std()
     scores, strengths = [], []
-    for unit in (1.0, 1e3):
+    for seed, unit in itertools.product(range(5), (1.0, 1e3)):
         model = RiemannianMLPRegressor(
             hidden_layer_sizes=(8,),
             activation="tanh",
-            random_state=0,
+            random_state=seed,
             max_iter=60,
             alpha=alpha,
             **settings,
@@ -433,8 +433,8 @@ def test_penalty_does_not_grow_with_targets(settings, alpha):
         scores.append(model.fit(X, unit * y).score(X, unit * y))
         strengths.append(model.alpha_)
     assert min(scores) > 0.25
-    # Of a unit that is not taken out the square is left, a million.
-    assert 0.03 < strengths[1] / strengths[0] < 30
+    # The fits differ, so single strengths do.
+    assert 0.2 < np.median(np.divide(strengths[1::2], strengths[::2])) < 5
 
 
 def test_penalty_of_outputs_that_feed_units():

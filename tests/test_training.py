@@ -215,7 +215,7 @@ def test_momentum_has_round_shares():
 
 
 def test_momentum_leaves_out_what_has_no_curvature():
-    """Flat, overflowing and uphill changes; and where all is flat, the direction as it is."""
+    """Flat and overflowing changes; and where all is flat, the direction as it is."""
     gradient, flat = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     momentum, bowl = Momentum(), Bowl(np.diag([4.0, 0.0]))
     assert not momentum.forget()

@@ -118,13 +118,11 @@ class Evidence:
             At the parameters of the moment.
         """
         penalty = objective.penalty
-        found = Strength(np.nan)
-        if not self._blank:
-            found = self._estimate(penalty, Curvature(objective, evaluation))
-        unknown = penalty.strength.variance is None and not np.isfinite(found.alpha)
-        if self._blank or unknown:
+        if self._blank:
             variance = Noise(objective, evaluation).variance(0.0)
             found = replace(penalty.strength, alpha=START * variance, variance=variance)
+        else:
+            found = self._estimate(penalty, Curvature(objective, evaluation))
         if np.isfinite(found.alpha) and found.alpha > 0:
             penalty.strength = found
 
@@ -149,7 +147,9 @@ class Evidence:
         return last.alpha * (variance / last.variance if last.variance else 1.0)
 
     def _most_probable(self, penalty, curvature):
-        """The strength of all weights at which the equation holds; NaN if nothing tells.
+        """The strength of all weights at which the equation holds.
+
+        Where nothing tells, NaN, or the least in place of one that was no estimate.
 
         What is asked for falls as the strength grows, so there is one.
         """
@@ -167,7 +167,9 @@ class Evidence:
         if least < most < np.inf:
             ends = np.log(least), np.log(most) + _EXACT
             found = np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT))
-        return found if curvature.free(found) >= _LEAST_FREE else np.nan
+        if curvature.free(found) >= _LEAST_FREE:
+            return found
+        return least if penalty.strength.variance is None else np.nan
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""

