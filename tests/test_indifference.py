@@ -77,6 +77,18 @@ def test_a_linear_model_starts_at_the_mean_wherever_features_are():
     np.testing.assert_allclose(linear.fit(X, y).predict(X), y.mean(), rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("change", ["larger", "exchanged", "columns"])
+@pytest.mark.parametrize("activation", ["log_relu", "tanh"])
+def test_mini_batches_see_the_same_bits(activation, change):
+    """Not a single loss of the training differs, so no rounding error can grow."""
+    X, y = load_digits(return_X_y=True)
+    one, other = (
+        RiemannianMLPClassifier(activation=activation, max_iter=5, random_state=0).fit(Z, y)
+        for Z in (X, CHANGES[change](X))
+    )
+    assert one.loss_curve_ == other.loss_curve_
+
+
 @pytest.mark.parametrize("name", DATA)
 def test_sigmoid_and_tanh_units_learn_the_same(name):
     """The paper's correspondence of units holds over whole trainings."""

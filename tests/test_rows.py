@@ -11,8 +11,8 @@ from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.network.sums import FAN_IN, ordered_map, tree_sum
 from sknatgrad.training.rows import SlicedRows, is_sliceable, shuffled
-from sknatgrad.training.sums import FAN_IN, ordered_map, tree_sum
 
 pytestmark = pytest.mark.filterwarnings("ignore:Maximum iterations")
 

@@ -534,6 +534,42 @@ def test_scale_of_numpys_moments():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounded_coordinates(form, dtype):
+    """Multiples of 2^-28, or what single precision makes of these; the same in other units."""
+    X = np.random.default_rng(0).integers(0, 256, size=(2000, 5)) * np.arange(5)
+    data = form(X.astype(dtype))
+    scale = InputScale.of_data(data)
+    scale = scale.without_centre() if sp.issparse(data) else scale
+    exact, rounded = scale.apply(data), scale.apply(data, rounded=True)
+    assert abs(exact - rounded).max() <= (2**-28 if dtype == np.float64 else 2**-20)
+    assert abs(exact - rounded).max() > 0
+    if dtype == np.float64:
+        values = rounded.data if sp.issparse(rounded) else rounded
+        np.testing.assert_array_equal(values * 2.0**28 % 1, 0)
+    changes = [lambda X: 1000 * X] + ([] if sp.issparse(data) else [lambda X: X + 1000])
+    for change in changes:
+        other = change(data)
+        told = InputScale.of_data(other)
+        told = told.without_centre() if sp.issparse(data) else told
+        assert abs(told.apply(other, rounded=True) - rounded).max() == 0
+
+
+def test_what_rounding_leaves_of_the_mean_is_centred():
+    """Also where the mean itself has few digits; the network says the same in both tellings."""
+    X = np.random.default_rng(0).integers(0, 256, size=(2000, 4)) / 256
+    near, far = InputScale.of_data(X), InputScale.of_data(X + 2.0**30)
+    np.testing.assert_allclose(far.apply(X + 2.0**30), near.apply(X), rtol=0, atol=1e-13)
+    net = network()
+    theta = np.random.default_rng(1).normal(size=net.topology.n_parameters)
+    coordinates = Coordinates(net, far)
+    given = net.linearize(coordinates.outward(theta), X + 2.0**30).output_preactivations
+    told = net.linearize(theta, far.apply(X + 2.0**30)).output_preactivations
+    np.testing.assert_allclose(given, told, rtol=0, atol=1e-4)
+    assert_close(coordinates.inward(coordinates.outward(theta)), theta, 1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_prior_precision_of_rare_inputs(form):
     """As of inputs told by the difference between their values, in any units."""
     rng = np.random.default_rng(0)

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .sums import tree_sum
+
 # Numbers that stay in the caches, in arrays that are not mapped into memory anew each time.
 _CACHED = 1 << 16
 
@@ -78,8 +80,8 @@ def moments_by_parts(each):
     lowest, highest = zip(*each(_extremes), strict=True)
     lowest, highest = np.min(lowest, axis=0), np.max(highest, axis=0)
     unit = _unit(np.maximum(highest, -lowest))
-    mean = sum(each(_mean, unit))
-    powers = sum(each(_powers, unit, mean))
+    mean = tree_sum(each(_mean, unit), np.add)
+    powers = tree_sum(each(_powers, unit, mean), np.add)
     # The mean of equal values is rounded; these columns are to be exactly constant.
     same = highest == lowest
     mean[same] = (highest / unit)[same]
@@ -147,6 +149,7 @@ def _moments(unit, mean, powers):
     rest, variance, third, above, absolute = powers
     # The mean is rounded, and more rows may lie on one side than on the other.
     absolute = absolute + (1 - 2 * above) * rest
+    variance = np.maximum(variance - rest**2, 0.0)
     deviation, skewness = np.sqrt(variance) * unit, _skewness(variance, third)
     return Moments(mean * unit, deviation, skewness, absolute * unit, rest * unit)
 

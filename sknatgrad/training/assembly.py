@@ -125,7 +125,8 @@ def make_stopping(model, settings, state, validation, streaming):
 
 def make_validator(model, settings, state, data, score):
     """What computes score and loss of held-out rows from parameters."""
-    objective = make_objective(model, settings, data, state, penalised=False)
+    as_given = replace(state, coordinates=replace(state.coordinates, rounded=False))
+    objective = make_objective(model, settings, data, as_given, penalised=False)
     size = model.network.topology.n_parameters
 
     def validate(parameters):

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from ..network.reparametrization import rescale_inputs
-from .scaling import InputScale
+from .scaling import InputScale, settled
 
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
 LARGEST_COPY = 0.25
@@ -25,9 +25,10 @@ class OutputScale:
     centre: np.ndarray
     scale: np.ndarray
 
-    def apply(self, target):
-        """Targets (n_outputs, n_samples) in these coordinates."""
-        return (target - self.centre[:, None]) / self.scale[:, None]
+    def apply(self, target, rounded=False):
+        """Targets (n_outputs, n_samples) in these coordinates, `settled` if `rounded`."""
+        told = (target - self.centre[:, None]) / self.scale[:, None]
+        return settled(told) if rounded else told
 
     @property
     def loss_unit(self):
@@ -50,11 +51,15 @@ class Coordinates:
     inputs : InputScale or None
     outputs : OutputScale or None
         None: as they are.
+    rounded : bool
+        Whether data are rounded in these coordinates (`settled`), so that not even rounding
+        errors differ where units do.
     """
 
     network: object
     inputs: InputScale | None = None
     outputs: OutputScale | None = None
+    rounded: bool = False
 
     def learned(self, X, sample_weight):
         """The same with the scales of inputs that were constant so far; see `InputScale`."""
@@ -76,7 +81,15 @@ class Coordinates:
         size = X.data.nbytes if sparse.issparse(X) else X.nbytes
         if size > LARGEST_COPY * get_config()["working_memory"] * 2**20:
             return X, self
-        return self.inputs.apply(X), Coordinates(self.network, None, self.outputs)
+        return self.inputs_of(X), replace(self, inputs=None)
+
+    def inputs_of(self, X):
+        """The rows of X in these coordinates."""
+        return X if self.inputs is None else self.inputs.apply(X, self.rounded)
+
+    def targets_of(self, target):
+        """Targets in these coordinates."""
+        return target if self.outputs is None else self.outputs.apply(target, self.rounded)
 
     def inward(self, parameters):
         """Parameters for the data as trained on."""
@@ -88,12 +101,14 @@ class Coordinates:
         if self.inputs is not None:
             divisor = self.inputs.divisor
             self._rewrite_inputs(parameters, 1 / divisor, -self.inputs.centre / divisor)
+            self._rewrite_inputs(parameters, 1.0, -self.inputs.rest)
         return parameters
 
     def outward(self, parameters):
         """Parameters for the data as given."""
         parameters = parameters.copy()
         if self.inputs is not None:
+            self._rewrite_inputs(parameters, 1.0, self.inputs.rest)
             self._rewrite_inputs(parameters, self.inputs.divisor, self.inputs.centre)
         if self.outputs is not None:
             bias, owner = self._output_rows()

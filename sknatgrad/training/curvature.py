@@ -3,6 +3,7 @@
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
 from ..metrics import Backpropagated, Metric, QuasiDiagonal, Reduction
 from ..metrics.linalg import centred_variance, safe_divide, without_bias
@@ -104,7 +105,7 @@ class Curvature(Noise):
     are as they fit best. Units that share their sources have one block, which is right
     for their sum, in proportion to their own moduli. Quasi-diagonal where the blocks
     cost more than a full level of fan-in `LARGEST_SPECTRUM`. O(n d^2 + d^3) on n samples
-    a full level of fan-in d, or a unit of other levels.
+    a full level of fan-in d, or a unit of other levels; O(n d^2 + n^3) if n is small.
 
     Parameters
     ----------
@@ -207,11 +208,31 @@ def _of_blocks(topology, relative, statistics):
         scale = np.sqrt(group.take(relative)[: len(block), 1:])
         _, covariance = without_bias(block)
         covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
-        values, vectors = np.linalg.eigh(covariance)
+        values, vectors = _spectrum(covariance)
         share = 1.0
         if len(block) == 1:
             share = safe_divide(modulus[group.units], block[:, 0, 0])[:, None]
         yield share * np.maximum(values, 0.0), vectors**2
+
+
+def _spectrum(matrices):
+    """Eigenvalues and eigenvectors of a stack; of a single one of low rank, all but zeros."""
+    factor = _low_rank_factor(matrices[0]) if len(matrices) == 1 else None
+    if factor is None:
+        return np.linalg.eigh(matrices)
+    values, vectors = np.linalg.eigh(factor.T @ factor)
+    vectors = factor @ safe_divide(vectors, np.sqrt(np.maximum(values, 0.0)))
+    return values[None], vectors[None]
+
+
+def _low_rank_factor(matrix):
+    """L with ``L L^T = matrix``, positive semi-definite, of at most half the rank; or None."""
+    triangle, pivots, rank, _ = dpstrf(matrix, lower=1)
+    if 2 * rank > len(matrix) or not np.isfinite(matrix).all():
+        return None
+    factor = np.empty((len(matrix), rank))
+    factor[pivots - 1] = np.tril(triangle[:, :rank])
+    return factor
 
 
 def _of_diagonals(topology, relative, statistics):

@@ -14,11 +14,11 @@ from sklearn import get_config
 from ..metrics.point import LossPoint
 from ..network.buffers import BufferPool
 from ..network.inputs import Inputs
+from ..network.sums import ordered_map, tree_sum
 from .coordinates import Coordinates
 from .evaluation import Differential, Evaluation
 from .overflow import quiet
 from .rows import shuffled
-from .sums import ordered_map, tree_sum
 
 _MEBIBYTE = 1 << 20
 # Shares of scikit-learn's `working_memory`. Chunks of 16 MiB do not leave the processor's
@@ -155,15 +155,13 @@ class Objective(Penalised):
         target = self._target_rows(chunk)
         if sparse.issparse(target):
             target = target.toarray()
-        scale = self.coordinates.outputs
-        return target if scale is None else scale.apply(target)
+        return self.coordinates.targets_of(target)
 
     # ------------------------------------------------------------- evaluation
     def _point(self, chunk, theta, output):
         inputs = self._inputs.get(chunk.start)
         if inputs is None:
-            rows, scale = self.X[chunk], self.coordinates.inputs
-            inputs = Inputs(rows if scale is None else scale.apply(rows), self.dtype)
+            inputs = Inputs(self.coordinates.inputs_of(self.X[chunk]), self.dtype)
             if self._kept:
                 self._inputs[chunk.start] = inputs
         weight = None if self.sample_weight is None else self.sample_weight[chunk]

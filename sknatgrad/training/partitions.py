@@ -12,11 +12,11 @@ import numpy as np
 
 from ..compiled import get_kernels, with_kernels
 from ..network.moments import moments_by_parts
+from ..network.sums import tree_sum
 from .evaluation import Differential, Evaluation
 from .objective import Penalised
 from .single_thread import single_thread
 from .state import Data, n_observed
-from .sums import tree_sum
 
 
 def on_workers(function):

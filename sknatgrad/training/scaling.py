@@ -17,11 +17,24 @@ _SYMMETRIC = 1e-9
 _FAR = 10.0
 # As of one row in 4 * 10^8: only weights that differ by more make an input rarer.
 _RAREST = 1e4
+# Numbers of size 1 that are added to this lose all digits beyond 2^-28.
+_COARSE = 1.5 * 2.0 ** (52 - 28)
+
+
+def settled(values):
+    """Numbers of size 1 to the nearest multiple of 2^-28, in place.
+
+    What is computed from data in other units differs in its last digits, after this hardly
+    ever: training sees the same bits, and no rounding error grows with its steps.
+    """
+    values += _COARSE
+    values -= _COARSE
+    return values
 
 
 @dataclass(frozen=True, eq=False)
 class InputScale:
-    """Affine coordinates of the inputs: ``(x - centre) / scale``.
+    """Affine coordinates of the inputs: ``(x - centre) / scale - rest``.
 
     Attributes
     ----------
@@ -29,8 +42,7 @@ class InputScale:
         Scales may be negative; 0 marks an input that is constant, or varies so little
         that it is taken for constant.
     rest : float or ndarray
-        Where data of this centre have their mean, in these coordinates: about 0, but for
-        the rounding error of a centre far from 0.
+        What the rounding error of a centre far from 0 leaves of the mean.
     rarity : ndarray of shape (n_inputs,), or None
         Standard over mean absolute deviation, 1 to 10^4; the fewer rows a variance comes
         from, the larger. None where it is not of data.
@@ -53,7 +65,7 @@ class InputScale:
         """
         centre, scale, skewness, absolute, rest = weighted_moments(X, sample_weight)
         scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
-        rarity = np.clip(safe_divide(scale, absolute), 1.0, _RAREST)
+        rarity = settled(np.clip(safe_divide(scale, absolute), 1.0, _RAREST))
         scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale, safe_divide(rest, scale), rarity)
 
@@ -112,14 +124,21 @@ class InputScale:
         """Scales, with 1 for constant inputs."""
         return np.where(self.scale == 0, 1.0, self.scale)
 
-    def apply(self, X):
-        """The rows of X in these coordinates, a new array; sparse if centre is 0."""
+    def apply(self, X, rounded=False):
+        """The rows of X in these coordinates, a new array; sparse if centre is 0.
+
+        They are `settled` if `rounded`.
+        """
         if sparse.issparse(X):
             if self.centre.any():
-                return self.apply(X.toarray())
-            return sparse.csr_array(X).multiply(1 / self.divisor).tocsr()
+                return self.apply(X.toarray(), rounded)
+            scaled = sparse.csr_array(X, dtype=float).multiply(1 / self.divisor).tocsr()
+            scaled.data = settled(scaled.data) if rounded else scaled.data
+            return scaled
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         divisor = self.divisor
         for part in cached_parts(X.shape):
-            scaled[part] = (X[part] - self.centre) / divisor
+            standard = (X[part] - self.centre) / divisor
+            standard -= self.rest
+            scaled[part] = settled(standard) if rounded else standard
         return scaled

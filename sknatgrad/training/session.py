@@ -67,7 +67,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     """
     outputs = standard_outputs(model, data, streaming)
     standard = standard_coordinates(model, data, outputs, streaming)
-    coordinates = training_coordinates(model, settings, standard, data)
+    coordinates = training_coordinates(model, settings, standard, data, streaming)
     if previous is None:
         parameters = start_parameters(model, standard, coordinates, rng)
         history, strength = History(), Strength()

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
-from ..network.reparametrization import rescale_inputs
 from .coordinates import Coordinates, OutputScale
 
 
@@ -30,14 +29,16 @@ def standard_coordinates(model, data, outputs, streaming):
     return Coordinates(model.network, inputs, outputs)
 
 
-def training_coordinates(model, settings, standard, data):
+def training_coordinates(model, settings, standard, data, streaming):
     """Those in which steps are taken: of the data as given unless nothing depends on them."""
     if not settings.invariant:
         return Coordinates(model.network)
-    inputs = standard.inputs
+    inputs, n_samples = standard.inputs, data.X.shape[0]
     if sparse.issparse(data.X):
         inputs = inputs.without_centre()
-    return Coordinates(model.network, inputs, _free_outputs(model, standard.outputs))
+    # Steps on whole batches are rounded themselves; thousands on mini-batches let errors grow.
+    rounded = not streaming and settings.rows_a_step(n_samples) < n_samples
+    return Coordinates(model.network, inputs, _free_outputs(model, standard.outputs), rounded)
 
 
 def _free_outputs(model, outputs):
@@ -83,8 +84,6 @@ def start_parameters(model, standard, coordinates, rng):
     moving = (standard.inputs.scale != 0).astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
-    if np.any(standard.inputs.rest):
-        theta = rescale_inputs(model.network, theta, 1.0, standard.inputs.rest)
     own = model.output.start(model.network.topology.n_outputs)
     if coordinates.inputs is standard.inputs:
         # Told for the data as given, biases are large where inputs are far from 0.
