@@ -100,16 +100,14 @@ class Coordinates:
             parameters[owner] /= self._by_parameter(self.outputs.scale)
         if self.inputs is not None:
             divisor = self.inputs.divisor
-            self._rewrite_inputs(parameters, 1 / divisor, -self.inputs.centre / divisor)
-            self._rewrite_inputs(parameters, 1.0, -self.inputs.rest)
+            self._rewrite_inputs(parameters, 1 / divisor, -self.inputs.origin / divisor)
         return parameters
 
     def outward(self, parameters):
         """Parameters for the data as given."""
         parameters = parameters.copy()
         if self.inputs is not None:
-            self._rewrite_inputs(parameters, 1.0, self.inputs.rest)
-            self._rewrite_inputs(parameters, self.inputs.divisor, self.inputs.centre)
+            self._rewrite_inputs(parameters, self.inputs.divisor, self.inputs.origin)
         if self.outputs is not None:
             bias, owner = self._output_rows()
             parameters[owner] *= self._by_parameter(self.outputs.scale)

@@ -92,10 +92,11 @@ class InputScale:
         guessed = None if self.guessed is None else self.guessed & (self.centre == 0)
         return InputScale(np.zeros_like(self.centre), self.scale, guessed=guessed)
 
-    def relative_to(self, other):
-        """The same place and scale, told in the coordinates `other`."""
-        divisor = other.divisor
-        return InputScale((self.centre - other.centre) / divisor, self.scale / divisor)
+    def relative_to(self, other, rounded=False):
+        """The same place and scale, told in the coordinates `other`; `settled` if `rounded`."""
+        scale = self.scale / other.divisor
+        centre = (self.centre - other.centre) / other.divisor + self.rest * scale - other.rest
+        return InputScale(settled(centre) if rounded else centre, scale)
 
     def with_fallback(self):
         """Inputs that were constant so far get the scale of their value, or 1."""
@@ -118,6 +119,11 @@ class InputScale:
         known = distance > _CONSTANT * np.abs(self.centre)
         scale = np.where(far, distance, self.scale)
         return replace(self, scale=scale, guessed=self.guessed & ~known)
+
+    @property
+    def origin(self):
+        """What has the coordinates 0, rounded as biases for the data as given are anyway."""
+        return self.centre + self.rest * self.divisor
 
     @property
     def divisor(self):

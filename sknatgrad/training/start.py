@@ -85,9 +85,10 @@ def start_parameters(model, standard, coordinates, rng):
     theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
     own = model.output.start(model.network.topology.n_outputs)
-    if coordinates.inputs is standard.inputs:
+    if coordinates.inputs is not None:
         # Told for the data as given, biases are large where inputs are far from 0.
-        standard, coordinates = replace(standard, inputs=None), replace(coordinates, inputs=None)
+        inputs = standard.inputs.relative_to(coordinates.inputs, coordinates.rounded)
+        standard, coordinates = replace(standard, inputs=inputs), replace(coordinates, inputs=None)
     return coordinates.inward(standard.outward(np.concatenate([theta, own])))
 
 
