@@ -372,3 +372,13 @@ def test_a_stream_does_not_change_its_loss():
     regressor = RiemannianMLPRegressor(hidden_layer_sizes=(4,)).partial_fit(X, y)
     with pytest.raises(ValueError, match="loss"):
         regressor.set_params(loss="poisson").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["datetime64[D]", "timedelta64[s]"])
+def test_dates_are_no_targets(kind):
+    """They would be learnt in whatever unit they are stored in, missing ones as -2^63."""
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20).astype(kind)
+    with pytest.raises(ValueError, match="y holds dates or times"):
+        make().fit(X, y)
+    with pytest.raises(ValueError, match="y holds dates or times"):
+        make().partial_fit(X, y)

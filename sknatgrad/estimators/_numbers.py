@@ -49,8 +49,14 @@ class NumericTargets:
         Raises
         ------
         ValueError
-            If their number is another one, or the output can't have drawn them.
+            If their number is another one, if the output can't have drawn them, or if they
+            are dates or times.
         """
+        if np.asarray(y).dtype.kind in "mM":
+            raise ValueError(
+                "y holds dates or times, which are no numbers before a unit is chosen: pass, for "
+                "example, (y - y.min()) / np.timedelta64(1, 'D')."
+            )
         target = np.asarray(y, dtype=float).reshape(len(y), -1).T
         if len(target) != self.n_targets:
             raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
