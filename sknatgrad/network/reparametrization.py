@@ -141,11 +141,9 @@ def convert_sigmoids(network, theta, to):
 
 def _rewrite(topology, theta, scale, shift, gamma):
     """Parameters for sources ``scale a + shift`` and pre-activations ``v / gamma``."""
-    is_weight = topology.is_weight
-    source, owner = topology.source[is_weight], topology.owner[is_weight]
-    rewritten = theta.astype(float).copy()
-    weights = theta[is_weight] / scale[source]
-    moved = np.bincount(owner, weights * shift[source], minlength=topology.n_units)
-    rewritten[is_weight] = weights
+    # The last entry is of the constant, the source of biases.
+    scale, shift = np.append(scale, 1.0)[topology.source], np.append(shift, 0.0)[topology.source]
+    rewritten = theta / scale
+    moved = np.bincount(topology.owner, rewritten * shift, minlength=topology.n_units)
     rewritten[topology.bias] -= moved
     return rewritten / gamma[topology.owner]
