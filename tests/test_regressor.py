@@ -382,3 +382,5 @@ def test_dates_are_no_targets(kind):
         make().fit(X, y)
     with pytest.raises(ValueError, match="y holds dates or times"):
         make().partial_fit(X, y)
+    with pytest.raises(ValueError, match="y holds dates or times"):
+        make(max_iter=1).fit(X, X[:, 0]).loss(X, y)

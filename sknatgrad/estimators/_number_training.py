@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from ._data import checked
-from ._numbers import MeanR2, NumericTargets, numeric_output
+from ._numbers import MeanR2, NumericTargets, as_numbers, numeric_output
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -37,7 +37,7 @@ class NumberTrainingMixin:
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
         if y is not None:
-            y = np.asarray(y, dtype=float)
+            y = as_numbers(y)
             if len(y) != X.shape[0]:
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
             if not np.isfinite(y).all():

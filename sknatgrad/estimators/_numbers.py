@@ -52,12 +52,7 @@ class NumericTargets:
             If their number is another one, if the output can't have drawn them, or if they
             are dates or times.
         """
-        if np.asarray(y).dtype.kind in "mM":
-            raise ValueError(
-                "y holds dates or times, which are no numbers before a unit is chosen: pass, for "
-                "example, (y - y.min()) / np.timedelta64(1, 'D')."
-            )
-        target = np.asarray(y, dtype=float).reshape(len(y), -1).T
+        target = as_numbers(y).reshape(len(y), -1).T
         if len(target) != self.n_targets:
             raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
         self.output.check_target(target)
@@ -66,6 +61,16 @@ class NumericTargets:
     def __call__(self, X, y, weight):
         """The rows X with targets y and sample weights."""
         return Data(X, self.encode(y), weight)
+
+
+def as_numbers(y):
+    """Targets as an array of floats; a ValueError if they are dates or times."""
+    if np.asarray(y).dtype.kind in "mM":
+        raise ValueError(
+            "y holds dates or times, which are no numbers before a unit is chosen: pass, for "
+            "example, (y - y.min()) / np.timedelta64(1, 'D')."
+        )
+    return np.asarray(y, dtype=float)
 
 
 def own_targets(X, y, weight):

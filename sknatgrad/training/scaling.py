@@ -139,7 +139,8 @@ class InputScale:
             if self.centre.any():
                 return self.apply(X.toarray(), rounded)
             scaled = sparse.csr_array(X, dtype=float).multiply(1 / self.divisor).tocsr()
-            scaled.data = settled(scaled.data) if rounded else scaled.data
+            if rounded:
+                settled(scaled.data)
             return scaled
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         divisor = self.divisor
