@@ -2,6 +2,8 @@
 
 import itertools
 import warnings
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from sknatgrad.metrics import get_metric
 from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
+from sknatgrad.training import assembly
 from sknatgrad.training import curvature as curvature_module
 from sknatgrad.training.comparison import criterion
 from sknatgrad.training.coordinates import OutputScale
@@ -159,7 +162,7 @@ def test_strength_maximises_the_evidence(output):
     At temperature 1, for the curvature at hand.
     """
     objective, theta = an_objective(output)
-    penalty, evidence = objective.penalty, Evidence(temperature=1.0)
+    penalty, evidence = objective.penalty, Evidence(temperature=1.0, crowding=0.0)
     curvature = Curvature(objective, objective.evaluate(theta))
     alpha = evidence._most_probable(penalty, curvature)
     slow, h = Slow(objective, theta), 1e-5
@@ -179,7 +182,7 @@ def test_factors_of_features_maximise_it(likeness, expected):
     """At a given strength of all, up to the factor that leaves the penalty as it is."""
     objective, theta = an_objective("bernoulli")
     penalty, alpha = objective.penalty, 0.7
-    evidence = Evidence(features=expected, temperature=1.0, likeness=likeness)
+    evidence = Evidence(features=expected, temperature=1.0, likeness=likeness, crowding=0.0)
     before = objective.penalty_at(theta)
     for _ in range(100):
         curvature = Curvature(objective, objective.evaluate(theta))
@@ -203,6 +206,30 @@ def test_factors_of_features_maximise_it(likeness, expected):
         ratios.append(wanted / (held + prior * factors[i] / expected[i]))
     np.testing.assert_allclose(ratios, ratios[0], rtol=1e-5)
     assert factors.max() > 2 * factors.min()
+
+
+@pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
+def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, want):
+    """Halved at most; sources that never vary, whose links are not penalised, do not count."""
+    topology = Topology.layered((n_sources, 4))
+    with_constants = Topology.layered((n_sources + 6, 4))
+    varies = with_constants.is_weight & (with_constants.source < n_sources)
+    evidence = Evidence(temperature=1.0, crowding=2.0)
+    labels, numbers = SimpleNamespace(scale_is_free=False), SimpleNamespace(scale_is_free=True)
+    for top, standard in ((topology, topology.is_weight), (with_constants, varies)):
+        penalty = Penalty(top, standard * 1.0, 20.0, Strength())
+        assert evidence._tempered(penalty, labels) == pytest.approx(want)
+        assert evidence._tempered(penalty, numbers) == 1.0
+
+
+@pytest.mark.parametrize("output, most", [("bernoulli", 2), ("square", 10)])
+def test_noise_is_bounded_where_more_is_counted_than_observed(output, most):
+    """Blocks of a penalty without strength count a direction a weight."""
+    objective, theta = an_objective(output)
+    curvature = Curvature(objective, objective.evaluate(theta))
+    crowded = curvature.noise(5 * curvature._observed)
+    assert crowded == pytest.approx(most * curvature.noise(0.0))
+    assert curvature.noise(0.25 * curvature._observed) == pytest.approx(4 / 3 * crowded / most)
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square"])
@@ -435,6 +462,24 @@ def test_rare_words_are_not_learnt_by_heart(monkeypatch, batch_size):
     ours = held_out()
     monkeypatch.setattr(InputScale, "prior_precision", property(lambda s: np.ones(len(s.scale))))
     assert ours < 0.8 * held_out()
+
+
+def test_few_texts_leave_something_to_be_learnt(monkeypatch):
+    """Fewer rows than words: what is counted twice is not held against them."""
+    rng = np.random.default_rng(0)
+    frequency = rng.lognormal(sigma=0.5, size=(4, 1500)) / np.arange(2, 1502)
+    frequency /= frequency.sum(axis=1, keepdims=True)
+    y = rng.integers(0, 4, size=800)
+    X = sparse.csr_array(rng.multinomial(50, frequency[y]).astype(float))
+    clf = RiemannianMLPClassifier((50,), random_state=0)
+
+    def held_out():
+        return clf.fit(X[:200], y[:200]).loss(X[200:], y[200:])
+
+    ours = held_out()
+    monkeypatch.setattr(assembly, "Evidence", partial(Evidence, crowding=0.0))
+    monkeypatch.setattr(curvature_module, "FEWEST_LEFT_OF_LABELS", 0.1)
+    assert ours < 0.85 * held_out()
 
 
 @pytest.mark.parametrize("alpha", ["auto", 3.0])

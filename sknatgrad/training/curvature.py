@@ -11,8 +11,10 @@ from ..metrics.linalg import centred_variance, safe_divide, without_bias
 # Largest fan-in whose second moments are diagonalised. Units that do not share them must
 # not cost more all together than that.
 LARGEST_SPECTRUM = 500
-# Share of the observations that is left to tell of the noise, at least.
-_FEWEST_LEFT = 0.1
+# Share of the observations that is left to tell of the noise, at least. Blocks count more
+# degrees of freedom than there are: of few labels, which are not noisier than probabilities
+# say, they would ask for a penalty that leaves nothing.
+FEWEST_LEFT, FEWEST_LEFT_OF_LABELS = 0.1, 0.5
 
 
 class _Observed(Reduction):
@@ -74,14 +76,19 @@ class Noise:
     evaluation : Evaluation
     base : Reduction, optional
         Statistics to compute beside.
+
+    Attributes
+    ----------
+    scale_is_free : bool
+        Whether the output leaves it to the residuals how noisy targets are.
     """
 
     def __init__(self, objective, evaluation, base=None):
         metric = Metric(Backpropagated(), _Observed(base))
         _, (statistics, _) = objective.differentiate(evaluation, metric)
         squares, expected, moments, *self._statistics = statistics
-        self._scale_is_free = objective.output.free_dispersion
-        tell = _of_free_scale if self._scale_is_free else _of_known_scale
+        self.scale_is_free = objective.output.free_dispersion
+        tell = _of_free_scale if self.scale_is_free else _of_known_scale
         self._noise, count = tell(squares, expected, moments)
         self._weight = objective.penalty.weight
         self._observed = self._weight * count
@@ -91,11 +98,12 @@ class Noise:
 
         The unit of the loss: 1 where the output knows how noisy it is.
         """
-        return self.noise(free) if self._scale_is_free else 1.0
+        return self.noise(free) if self.scale_is_free else 1.0
 
     def noise(self, free):
         """What the residuals say of it."""
-        return self._noise / max(1 - free / self._observed, _FEWEST_LEFT)
+        fewest = FEWEST_LEFT if self.scale_is_free else FEWEST_LEFT_OF_LABELS
+        return self._noise / max(1 - free / self._observed, fewest)
 
 
 class Curvature(Noise):

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training import assembly, evidence
+from sknatgrad.training import assembly, curvature, evidence
 from sknatgrad.training.evidence import Evidence
 from sknatgrad.training.scaling import InputScale
 
@@ -67,11 +67,13 @@ CLASSES = {
     "digits, 30": (load_digits(return_X_y=True), (30,)),
     "checkerboard, 100": ((PLANE, np.floor(2 * PLANE).sum(axis=1) % 2), (100,)),
     "texts, 50": (texts(), (50,)),
+    "few texts, 50": (texts(300), (50,)),
 }
 VARIANTS = {
     "T = 0.1": {"temperature": 0.1},
     "T = 1": {"temperature": 1.0},
     "one strength of all features": {"likeness": 1e12},
+    "few labels like many": {"crowding": 0.0},
 }
 # Powers of the rarity that features' strengths have as a prior mean, in place of 2.
 RARITIES = {"rare features like others": 0, "r^3 in place of r^2": 3}
@@ -81,6 +83,7 @@ SCHEDULES = {
     "after sixteen steps, from alpha = 0.1": {"EARLIEST": 16, "START": 0.1},
     "an estimate after every pass": {"ESTIMATES": 1_000_000},
 }
+LEFT = {"noise of labels up to ten times": {"FEWEST_LEFT_OF_LABELS": 0.1}}
 
 
 def scores(**parameters):
@@ -124,6 +127,9 @@ if __name__ == "__main__":
                 print_row(name, scores())
         for name, own in SCHEDULES.items():
             with mock.patch.multiple(evidence, **own):
+                print_row(name, scores())
+        for name, own in LEFT.items():
+            with mock.patch.multiple(curvature, **own):
                 print_row(name, scores())
         for alpha in (0.0, 1.0, 10.0, 100.0):
             print_row(f"alpha = {alpha:g}", scores(alpha=alpha))
