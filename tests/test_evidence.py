@@ -162,7 +162,7 @@ def test_strength_maximises_the_evidence(output):
     At temperature 1, for the curvature at hand.
     """
     objective, theta = an_objective(output)
-    penalty, evidence = objective.penalty, Evidence(temperature=1.0, crowding=0.0)
+    penalty, evidence = objective.penalty, Evidence(temperature=1.0)
     curvature = Curvature(objective, objective.evaluate(theta))
     alpha = evidence._most_probable(penalty, curvature)
     slow, h = Slow(objective, theta), 1e-5
@@ -182,7 +182,7 @@ def test_factors_of_features_maximise_it(likeness, expected):
     """At a given strength of all, up to the factor that leaves the penalty as it is."""
     objective, theta = an_objective("bernoulli")
     penalty, alpha = objective.penalty, 0.7
-    evidence = Evidence(features=expected, temperature=1.0, likeness=likeness, crowding=0.0)
+    evidence = Evidence(features=expected, temperature=1.0, likeness=likeness)
     before = objective.penalty_at(theta)
     for _ in range(100):
         curvature = Curvature(objective, objective.evaluate(theta))
@@ -210,16 +210,26 @@ def test_factors_of_features_maximise_it(likeness, expected):
 
 @pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
 def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, want):
-    """Halved at most; sources that never vary, whose links are not penalised, do not count."""
-    topology = Topology.layered((n_sources, 4))
-    with_constants = Topology.layered((n_sources + 6, 4))
-    varies = with_constants.is_weight & (with_constants.source < n_sources)
-    evidence = Evidence(temperature=1.0, crowding=2.0)
+    """Halved at most; sources that never vary do not count."""
     labels, numbers = SimpleNamespace(scale_is_free=False), SimpleNamespace(scale_is_free=True)
-    for top, standard in ((topology, topology.is_weight), (with_constants, varies)):
-        penalty = Penalty(top, standard * 1.0, 20.0, Strength())
-        assert evidence._tempered(penalty, labels) == pytest.approx(want)
-        assert evidence._tempered(penalty, numbers) == 1.0
+    for n_constants in (0, 6):
+        topology = Topology.layered((n_sources + n_constants, 4))
+        penalty = Penalty(topology, topology.is_weight * 1.0, 20.0, Strength())
+        objective = SimpleNamespace(network=SimpleNamespace(topology=topology), penalty=penalty)
+        varies = np.arange(topology.n_inputs) < n_sources
+        sources = assembly._sources_a_row(objective, varies)
+        evidence = Evidence(sources_a_row=sources, temperature=1.0, crowding=2.0)
+        assert evidence._tempered(labels) == pytest.approx(want)
+        assert evidence._tempered(numbers) == 1.0
+
+
+def test_constant_features_do_not_weaken_the_penalty():
+    """They are no sources: about the same strength, from another start."""
+    X, y = noisy_classes(100)
+    clf = RiemannianMLPClassifier(random_state=0)
+    alone = clf.fit(X, y).alpha_
+    with_constants = clf.fit(np.hstack([X, np.ones((100, 60))]), y).alpha_
+    assert with_constants == pytest.approx(alone, rel=0.2)
 
 
 @pytest.mark.parametrize("output, most", [("bernoulli", 2), ("square", 10)])

@@ -70,6 +70,8 @@ class Evidence:
         Whether there were others: there is something to see before the first pass.
     features : float or ndarray of shape (n_inputs,)
         Mean of the Gamma prior of the features' factors.
+    sources_a_row : float
+        How many sources that vary a unit has on average, for each row.
     temperature : float
     likeness : float
         Weight of the Gamma prior: the larger, the more alike are the strengths.
@@ -84,6 +86,7 @@ class Evidence:
         n_passes=0,
         learnt=False,
         features=1.0,
+        sources_a_row=0.0,
         temperature=TEMPERATURE,
         likeness=LIKENESS,
         crowding=CROWDING,
@@ -92,8 +95,8 @@ class Evidence:
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
         self._last = self._first + ESTIMATES
-        self.features, self.temperature = features, temperature
-        self.likeness, self.crowding = likeness, crowding
+        self.features, self.likeness, self.temperature = features, likeness, temperature
+        self._crowded = min(1.0, crowding * sources_a_row)
 
     @property
     def searching(self):
@@ -168,7 +171,7 @@ class Evidence:
         if not (size > 0 and np.isfinite(size) and curvature.finite and least > 0):
             return np.nan
 
-        temperature = self._tempered(penalty, curvature)
+        temperature = self._tempered(curvature)
 
         def asked(alpha):
             free = curvature.free(alpha)
@@ -183,16 +186,14 @@ class Evidence:
             return found
         return least if penalty.strength.variance is None else np.nan
 
-    def _tempered(self, penalty, curvature):
+    def _tempered(self, curvature):
         """The temperature, half of it where labels are few for the sources of a unit."""
-        if curvature.scale_is_free:
-            return self.temperature
-        return self.temperature / (1 + min(1.0, self.crowding * penalty.sources_a_row))
+        return self.temperature / (1.0 if curvature.scale_is_free else 1 + self._crowded)
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
         degrees = curvature.determined(alpha)
-        noise = self._tempered(penalty, curvature) * curvature.noise(float(degrees.sum()))
+        noise = self._tempered(curvature) * curvature.noise(float(degrees.sum()))
         if not noise > 0:
             return penalty.strength.features
         squares = curvature.squares

@@ -62,11 +62,6 @@ class Penalty:
         heard = topology.is_weight & (topology.source < topology.n_inputs)
         return np.where(heard, topology.source, topology.n_inputs)
 
-    @cached_property
-    def sources_a_row(self):
-        """How many penalised weights a unit has on average, for each sample."""
-        return np.count_nonzero(self.standard) / (self._topology.n_units * self.weight)
-
     @property
     def strength(self):
         """The `Strength`; whoever shares this object follows when it is set."""
