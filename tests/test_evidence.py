@@ -38,6 +38,15 @@ def noisy_numbers(n_samples=200):
     return make_regression(n_samples, 10, n_informative=3, noise=80.0, random_state=0)
 
 
+def texts(n_samples, n_words, length, n_topics):
+    """Counts of words whose frequencies follow Zipf's law, and the topics."""
+    rng = np.random.default_rng(0)
+    frequency = rng.lognormal(sigma=0.5, size=(n_topics, n_words)) / np.arange(2, n_words + 2)
+    frequency /= frequency.sum(axis=1, keepdims=True)
+    topic = rng.integers(0, n_topics, size=n_samples)
+    return sparse.csr_array(rng.multinomial(length, frequency[topic]).astype(float)), topic
+
+
 # ------------------------------------------------------------------------- the common ridge
 @pytest.mark.parametrize("relative", [0.0, 0.3])
 @pytest.mark.parametrize("n_rows", [3, 40])
@@ -458,11 +467,7 @@ def test_features_without_use_are_forgotten(links):
 @pytest.mark.parametrize("batch_size", ["auto", 100])
 def test_rare_words_are_not_learnt_by_heart(monkeypatch, batch_size):
     """A word of one text tells it from all others, and says nothing."""
-    rng = np.random.default_rng(0)
-    frequency = rng.lognormal(sigma=0.5, size=(3, 800)) / np.arange(2, 802)
-    frequency /= frequency.sum(axis=1, keepdims=True)
-    y = rng.integers(0, 3, size=900)
-    X = sparse.csr_array(rng.multinomial(40, frequency[y]).astype(float))
+    X, y = texts(900, 800, length=40, n_topics=3)
     clf = RiemannianMLPClassifier((20,), batch_size=batch_size, random_state=0, max_iter=40)
 
     def held_out():
@@ -476,11 +481,7 @@ def test_rare_words_are_not_learnt_by_heart(monkeypatch, batch_size):
 
 def test_few_texts_leave_something_to_be_learnt(monkeypatch):
     """Fewer rows than words: what is counted twice is not held against them."""
-    rng = np.random.default_rng(0)
-    frequency = rng.lognormal(sigma=0.5, size=(4, 1500)) / np.arange(2, 1502)
-    frequency /= frequency.sum(axis=1, keepdims=True)
-    y = rng.integers(0, 4, size=800)
-    X = sparse.csr_array(rng.multinomial(50, frequency[y]).astype(float))
+    X, y = texts(800, 1500, length=50, n_topics=4)
     clf = RiemannianMLPClassifier((50,), random_state=0)
 
     def held_out():

@@ -98,17 +98,16 @@ def make_passes(model, settings, objective, state, streaming):
 def make_evidence(data, state, passes):
     """What looks for the strength of the penalty, from where the state is."""
     n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
-    sources = _sources_a_row(passes.objective, data.scale.scale != 0)
+    sources = _sources_a_row(passes.objective, data.scale.varies)
     return Evidence(passes.n_steps, n_passes, learnt, data.scale.prior_precision, sources)
 
 
 def _sources_a_row(objective, varies):
     """How many sources a unit has on average, for each sample; inputs that vary among them."""
-    topology = objective.network.topology
-    sources = topology.source[topology.is_weight]
-    inputs = sources[sources < topology.n_inputs]
-    n_links = len(sources) - len(inputs) + np.count_nonzero(varies[inputs])
-    return n_links / (topology.n_units * objective.penalty.weight)
+    topology, penalty = objective.network.topology, objective.penalty
+    # The last entry is of links from units.
+    counts = np.append(varies, True)[penalty.feature[topology.is_weight]]
+    return np.count_nonzero(counts) / (topology.n_units * penalty.weight)
 
 
 def _solver(model, settings, state, descent, batch_size):

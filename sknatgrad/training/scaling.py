@@ -70,6 +70,11 @@ class InputScale:
         return cls(centre, scale, safe_divide(rest, scale), rarity)
 
     @property
+    def varies(self):
+        """Which inputs are no constants, (n_inputs,)."""
+        return self.scale != 0
+
+    @property
     def prior_precision(self):
         """Of a prior on the weights in these coordinates, relative to its mean variance.
 
@@ -77,15 +82,15 @@ class InputScale:
         them then has the same size a priori, whatever the share of rows with either;
         with the same for all, the difference would be the larger the rarer one is. (n_inputs,)
         """
-        varies = self.scale != 0
+        varies = self.varies
         precision = np.where(varies, self.rarity, 1.0) ** 2
         return precision * np.mean(1 / precision[varies]) if varies.any() else precision
 
     @property
     def is_near_origin(self):
         """Whether the centres of all inputs that vary are within a few scales of 0."""
-        varies = self.scale != 0
-        return bool(np.all(np.abs(self.centre) <= _FAR * np.abs(self.scale), where=varies))
+        near = np.abs(self.centre) <= _FAR * np.abs(self.scale)
+        return bool(np.all(near, where=self.varies))
 
     def without_centre(self):
         """The scale alone, which keeps sparse inputs sparse."""

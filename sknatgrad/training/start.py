@@ -81,7 +81,7 @@ def target_factor(topology, outputs):
 
 def start_parameters(model, standard, coordinates, rng):
     """Initial parameters of a network in `coordinates`, drawn in those called `standard`."""
-    moving = (standard.inputs.scale != 0).astype(float)
+    moving = standard.inputs.varies.astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
     own = model.output.start(model.network.topology.n_outputs)

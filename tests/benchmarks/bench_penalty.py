@@ -102,7 +102,7 @@ def prior_of(power):
     """What takes the place of `InputScale.prior_precision`."""
 
     def prior_precision(scale):
-        precision, varies = scale.rarity**power, scale.scale != 0
+        precision, varies = scale.rarity**power, scale.varies
         return np.where(varies, precision, 1.0) * np.mean(1 / precision[varies])
 
     return property(prior_precision)
