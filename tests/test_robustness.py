@@ -1,5 +1,7 @@
 """Invariance over whole default trainings, data of all sizes and shapes, interrupts, bad values."""
 
+import contextlib
+import itertools
 import warnings
 
 import numpy as np
@@ -518,6 +520,31 @@ def test_signal_during_parallel_starts(monkeypatch, told):
     assert "Training interrupted by user." in told
     assert len(ended) == 1 and est.loss_ == ended[0][1].loss
     assert np.isfinite(est.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("number", range(1, 16))
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_interrupts_do_not_silence_numpy(monkeypatch, method, number):
+    """One may come just as the context that ignores overflow is about to be left."""
+    X, y = load_iris(return_X_y=True)
+    leave, count, before = np.errstate.__exit__, itertools.count(1), np.geterr()
+
+    def interrupted(context, *exc_info):
+        if next(count) == number:
+            raise KeyboardInterrupt
+        return leave(context, *exc_info)
+
+    est = RiemannianMLPClassifier((4,), batch_size=50, max_iter=100, random_state=0)
+    known = {"classes": [0, 1, 2]} if method == "partial_fit" else {}
+    monkeypatch.setattr(np.errstate, "__exit__", interrupted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(KeyboardInterrupt):
+            getattr(est, method)(X, y, **known)
+    after = np.geterr()
+    np.seterr(**before)
+    assert next(count) > number + 1
+    assert after == before
 
 
 @pytest.mark.parametrize("losses", [[2.0, 1.0, 1.0], [np.nan, 3.0, 3.0], [np.nan, np.nan, np.nan]])

@@ -207,10 +207,15 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
 
     @contextmanager
     def _unharmed(self):
-        """A fit that fails before it has trained leaves the estimator as it was."""
+        """A fit that fails before it has trained leaves the estimator as it was.
+
+        However it ends, NumPy warns as before: an interrupt may come while an inner
+        `errstate` is being left, which then never is.
+        """
         before = dict(vars(self))
         try:
-            yield
+            with np.errstate():
+                yield
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
