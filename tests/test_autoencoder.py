@@ -211,8 +211,8 @@ def test_codes_of_another_width_are_refused(iris):
 
 
 # ------------------------------------------------------------------- sparse data
-def big_sparse(n_samples=20_000, n_features=2000):
-    """Bits, one in two hundred set; dense it would take 320 MB."""
+def big_sparse(n_samples=20_000, n_features=1000):
+    """Bits, one in two hundred set; dense it would take 160 MB."""
     X = random_csr(n_samples, n_features, 5e-3)
     X.data[:] = 1.0
     return X

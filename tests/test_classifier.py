@@ -5,7 +5,7 @@ import pickle
 import warnings
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import joblib
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 import reference as ref
 import scipy.sparse as sp
 from engine import assert_close, damped, parts_of
+from selection import slow, slow_but, spread
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -74,9 +75,13 @@ def equal_curves(*estimators):
 
 
 # ------------------------------------------------------------------- learning and probabilities
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("output", CLASS_OUTPUTS)
-@pytest.mark.parametrize("batch_size", ["auto", 15])
+@pytest.mark.parametrize(
+    ("output", "n_classes", "batch_size"),
+    [
+        *product(CLASS_OUTPUTS, [2, 3], ["auto"]),
+        *spread(CLASS_OUTPUTS, [2, 3], [15]),
+    ],
+)
 def test_every_output_learns(output, n_classes, batch_size):
     """Every output separates easy classes; probabilities are a distribution."""
     X, y = clouds(n_classes)
@@ -116,25 +121,28 @@ def test_outputs_over_classes_refuse_multilabel_targets(output):
         make(output=output).fit(*three_labels())
 
 
-@pytest.mark.parametrize("hidden", [(), (6,), (100,)])
 @pytest.mark.parametrize(
-    ("output", "activation"),
-    [
-        ("bernoulli", "logistic"),
-        ("bernoulli", "tanh"),
-        ("bernoulli", "scaled_tanh"),
-        ("spherical", "logistic"),
-        ("spherical", "tanh"),
-        ("spherical", "scaled_tanh"),
-        ("spherical", "identity"),
-        ("square", "identity"),
-        ("square", "logistic"),
-        ("square", "tanh"),
-    ],
+    ("outputs", "hidden"),
+    spread(
+        [
+            ("bernoulli", "logistic"),
+            ("bernoulli", "tanh"),
+            ("bernoulli", "scaled_tanh"),
+            ("spherical", "logistic"),
+            ("spherical", "tanh"),
+            ("spherical", "scaled_tanh"),
+            ("spherical", "identity"),
+            ("square", "identity"),
+            ("square", "logistic"),
+            ("square", "tanh"),
+        ],
+        [(), (6,), (100,)],
+    ),
 )
-def test_output_activations(output, activation, hidden):
+def test_output_activations(outputs, hidden):
     """Outputs that allow several activations learn with each, in small and in wide networks."""
     X, y = clouds()
+    output, activation = outputs
     for seed in range(3):
         clf = make(hidden, output=output, output_activation=activation, max_iter=200)
         assert clf.set_params(random_state=seed).fit(X, y).score(X, y) > 0.95
@@ -1508,14 +1516,12 @@ def originals():
 
 
 @pytest.mark.parametrize(
-    ("data", "metric"),
+    ("data", "metric", "change"),
     [
-        pytest.param(data, metric, marks=pytest.mark.slow if data == "digits" else ())
-        for data in DATA
-        for metric in INVARIANT
+        *spread(["iris", "breast_cancer"], INVARIANT, CHANGES),
+        *(slow("digits", metric, change) for metric in INVARIANT for change in CHANGES),
     ],
 )
-@pytest.mark.parametrize("change", CHANGES)
 def test_units_of_features_do_not_matter(originals, metric, data, change):
     """Other origins, scales and signs: the same losses and predictions from first to last pass."""
     # Momentum enlarges rounding errors a little with every pass: in the hundred of this fit they
@@ -1544,7 +1550,7 @@ def test_zeros_and_ones_can_be_exchanged(metric, batch_size):
     np.testing.assert_allclose(proba, want, atol=1e-6)
 
 
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("data", slow_but(DATA, "iris", "breast_cancer"))
 @pytest.mark.parametrize(
     ("metric", "change"),
     [
@@ -1562,7 +1568,7 @@ def test_units_matter_to_metrics_that_depend_on_them(originals, metric, data, ch
     assert np.abs(proba - want).max() > 1e-3
 
 
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("data", slow_but(DATA, "iris", "breast_cancer"))
 @pytest.mark.parametrize("change", ["scale", "columns"])
 def test_diagonal_metrics_are_invariant_under_scaling(originals, data, change):
     """Scales, not origins, are nothing to a diagonal metric."""
@@ -1573,7 +1579,7 @@ def test_diagonal_metrics_are_invariant_under_scaling(originals, data, change):
 
 
 @pytest.mark.parametrize("metric", [*INVARIANT, "unitwise_fisher"])
-@pytest.mark.parametrize("data", [pytest.param("digits", marks=pytest.mark.slow), "iris"])
+@pytest.mark.parametrize("data", slow_but(["digits", "iris"], "iris"))
 def test_units_of_activities_do_not_matter(metric, data):
     """tanh and logistic hidden units start correspondingly from one seed, and stay so."""
     X, y = DATA[data](return_X_y=True)

@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from selection import slow
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from sknatgrad import (
@@ -53,15 +55,47 @@ CLASSIFIERS, REGRESSORS = FAMILIES[::2], FAMILIES[1::2]
 AUTOENCODERS = [small(RiemannianAutoEncoder, metric) for metric in METRIC_FAMILIES]
 
 
+# Checks that make many fits, almost two thirds of what the families take: by default each runs for
+# two or three estimators of the families, not for the same ones each time. All others run for all.
+LONG = [
+    "check_estimator_sparse_matrix",
+    "check_estimator_sparse_array",
+    "check_estimators_dtypes",
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_classifier_data_not_an_array",
+    "check_sample_weight_equivalence_on_sparse_data",
+    "check_classifiers_multilabel_representation_invariance",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_fit_idempotent",
+    "check_supervised_y_2d",
+    "check_class_weight_classifiers",
+]
+TURNS = 7
+
+
+def parametrize_in_turns(estimators):
+    """All checks of all estimators, most of the long ones marked slow."""
+    every, seen, cases = parametrize_with_checks(estimators), Counter(), []
+    names, pairs = every.args
+    for estimator, check in pairs:
+        name = check.func.__name__
+        key = name, *check.keywords.items()
+        waits = name in LONG and (seen[key] - LONG.index(name)) % TURNS
+        cases.append(slow(estimator, check) if waits else (estimator, check))
+        seen[key] += 1
+    return pytest.mark.parametrize(names, cases, **every.kwargs)
+
+
 @parametrize_with_checks(DEFAULTS)
 def test_defaults(estimator, check):
     """The default settings of all estimators pass all checks."""
     check(estimator)
 
 
-@parametrize_with_checks(CLASSIFIERS + REGRESSORS[:2])
+@parametrize_in_turns(CLASSIFIERS + REGRESSORS[:2])
 def test_families(estimator, check):
-    """So do metrics of every family."""
+    """So do metrics of every family; by default the long checks run for some of them."""
     check(estimator)
 
 
@@ -104,8 +138,8 @@ print(json.dumps(results))
 @pytest.mark.parametrize(
     "estimators",
     [
-        "DEFAULTS[:1]",
-        pytest.param("DEFAULTS[1:] + FAMILIES + AUTOENCODERS", marks=pytest.mark.slow),
+        "[small(RiemannianMLPClassifier, 'qd_op')]",  # the quickest
+        slow("DEFAULTS + FAMILIES + AUTOENCODERS"),
     ],
 )
 def test_array_api_dispatch(estimators):

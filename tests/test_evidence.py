@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy import sparse
+from selection import spread
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_classification, make_friedman1, make_regression
 from sklearn.metrics import log_loss, r2_score
@@ -380,8 +381,7 @@ def test_strength_does_not_depend_on_units(batch_size):
     np.testing.assert_allclose(models[1].predict(scale * (X + 3)), want, rtol=1e-6, atol=1)
 
 
-@pytest.mark.parametrize("n_more", [4, 15])
-@pytest.mark.parametrize("kind", ["copies", "constants", "exact"])
+@pytest.mark.parametrize(("kind", "n_more"), spread(["copies", "constants", "exact"], [4, 15]))
 def test_more_targets_do_not_weaken_the_penalty(kind, n_more):
     """Copies of a target, and targets without noise, leave what is learnt of it as it is."""
     X, y = load_diabetes(return_X_y=True)
@@ -493,9 +493,12 @@ def test_few_texts_leave_something_to_be_learnt(monkeypatch):
     assert ours < 0.85 * held_out()
 
 
-@pytest.mark.parametrize("alpha", ["auto", 3.0])
 @pytest.mark.parametrize(
-    "settings", [{"metric": "euclidean"}, {"metric": "adagrad"}, {"damping_mode": "absolute"}]
+    ("settings", "alpha"),
+    spread(
+        [{"metric": "euclidean"}, {"metric": "adagrad"}, {"damping_mode": "absolute"}],
+        ["auto", 3.0],
+    ),
 )
 def test_penalty_does_not_grow_with_targets(settings, alpha):
     """Where steps depend on the units of a target, the penalty still does not.

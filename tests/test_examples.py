@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from selection import slow
 
 FOLDER = Path(__file__).parents[1] / "examples"
 QUICKEST = "plot_invariance"
+LONGEST = {"plot_digits_pipeline_grid", "plot_online_drift", "plot_paper_autoencoder"}
 NAMES = sorted(path.stem for path in FOLDER.glob("plot_*.py"))
 SAID = {
     "plot_autoencoder_digits": "Area under the ROC curve",
@@ -36,7 +38,7 @@ def run(name, *arguments, cwd):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [slow(name) if name in LONGEST else name for name in NAMES])
 def test_example_runs(name, tmp_path):
     pytest.importorskip("matplotlib")
     done = run(name, "--out", str(tmp_path / "figures"), cwd=tmp_path)
@@ -77,8 +79,8 @@ def _blocks():
     root = FOLDER.parent
     for page in [root / "README.md", *sorted((root / "doc").glob("*.md"))]:
         for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
-            slow = pytest.mark.slow if "LocalCluster" in block else ()
-            yield pytest.param(block, id=page.stem, marks=slow)
+            marks = pytest.mark.slow if "dask" in block else ()
+            yield pytest.param(block, id=page.stem, marks=marks)
 
 
 @pytest.mark.parametrize("block", list(_blocks()))

@@ -1,7 +1,11 @@
 """Whole trainings with the defaults: how data and units are written down does not matter."""
 
+import itertools
+from functools import cache
+
 import numpy as np
 import pytest
+from selection import slow_but, spread
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.neural_network import MLPClassifier
 
@@ -26,6 +30,8 @@ DATA = {
     "digits": load_digits,
     "diabetes": load_diabetes,
 }
+LONG = ["digits", "many numbers", "many classes"]
+QUICK = [name for name in DATA if name not in LONG]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -42,6 +48,7 @@ CHANGES = {
 }
 
 
+@cache
 def trained(name, change=None, **parameters):
     """Probabilities, or predictions in units of the target's deviation, of a whole fit."""
     X, y = DATA[name](return_X_y=True)
@@ -51,8 +58,9 @@ def trained(name, change=None, **parameters):
     return RiemannianMLPClassifier(random_state=0, **parameters).fit(X, y).predict_proba(X)
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize(
+    ("name", "change"), [*itertools.product(QUICK, CHANGES), *spread(LONG, CHANGES)]
+)
 def test_units_of_features_do_not_matter(name, change):
     """Defaults, until training stops by itself or after 200 passes, to 1e-6."""
     assert np.abs(trained(name, change) - trained(name)).max() < 1e-6
@@ -89,7 +97,7 @@ def test_mini_batches_see_the_same_bits(activation, change):
     assert one.loss_curve_ == other.loss_curve_
 
 
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("name", slow_but(DATA, *QUICK, "digits"))
 def test_sigmoid_and_tanh_units_learn_the_same(name):
     """The paper's correspondence of units holds over whole trainings."""
     difference = trained(name, activation="logistic") - trained(name, activation="tanh")

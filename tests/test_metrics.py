@@ -27,6 +27,7 @@ from engine import (
     problem_of,
     quasi_diagonal_block,
 )
+from selection import slow
 
 from sknatgrad.metrics import (
     ALIASES,
@@ -132,11 +133,13 @@ KNOWN_METRICS = [
     for name in METRICS
     if parts_of(name)[0] in FULL_MATRICES and parts_of(name)[1] in REDUCTIONS
 ]
+# By default every output meets every activation of the hidden units on one kind of network.
 CASES = [
-    (output, activation, kind)
-    for output in KNOWN_OUTPUTS
-    for activation in KNOWN_ACTIVATIONS
-    for kind in KINDS
+    case if (i + j + k) % len(KINDS) == 0 else slow(case)
+    for i, output in enumerate(KNOWN_OUTPUTS)
+    for j, activation in enumerate(KNOWN_ACTIVATIONS)
+    for k, kind in enumerate(KINDS)
+    for case in [(output, activation, kind)]
 ]
 CASES += [(output, "tanh", "skip", last) for output, last in KNOWN_PAIRS]
 over_cases = pytest.mark.parametrize("case", CASES, ids="-".join)
@@ -981,7 +984,7 @@ def whole_fisher(case):
 @over_cases
 def test_products_are_those_of_the_whole_fisher_matrix(case):
     """No blocks of it: changes of all units at once, and of the output's parameters."""
-    case = case_of(*case)
+    case = case_of(*case, n_samples=4)  # the sum takes the reference long
     matrix, point = whole_fisher(case), case.point()
     changes = np.random.RandomState(0).standard_normal((3, len(matrix)))
     assert_close(point.products(list(changes)), changes @ matrix @ changes.T)

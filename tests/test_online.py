@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from engine import assert_close, parts_of, problem_of, random_csr
+from selection import slow_but, spread
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import mean_poisson_deviance
@@ -120,12 +121,12 @@ def test_window_of_zero_forgets():
 def test_calls_on_batches_are_a_pass(metric, batch_size):
     """From the same untrained network, k calls do what one pass of fit does."""
     X, y = iris()
-    X, y = X[:75], y[:75]
+    X, y = X[:50], y[:50]
     kw = dict(metric=metric, shuffle=False, batch_size=batch_size, tol=0.0)
     calls = stream(make(max_iter=0, **kw).fit(X, y), X, y, size=batch_size)
     whole = make(max_iter=1, **kw).fit(X, y)
     np.testing.assert_allclose(flat(calls), flat(whole), rtol=0, atol=1e-10)
-    assert calls.t_ == whole.t_ == 75
+    assert calls.t_ == whole.t_ == 50
 
 
 @pytest.mark.parametrize("kind", ["regressor", "autoencoder", "weights", "multilabel"])
@@ -152,19 +153,14 @@ def test_calls_on_batches_are_a_pass_elsewhere(kind):
 
 # ------------------------------------------------------------------- first and late rows
 @pytest.mark.parametrize(
-    "metric",
-    [
-        "qd_bp",
-        "op",
-        *(pytest.param(m, marks=pytest.mark.slow) for m in ("bp", "kron_bp", "diag_bp")),
-    ],
+    "metric", slow_but(["qd_bp", "op", "bp", "kron_bp", "diag_bp"], "qd_bp", "op")
 )
 def test_first_call_with_one_row(metric):
     """One row is enough to begin: it gives scales to the features, and what follows is learnt."""
     X, y = iris()
     clf = make(metric=metric).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
     assert np.isfinite(clf.predict_proba(X)).all()
-    for _ in range(8):
+    for _ in range(3):
         stream(clf, X, y)
     assert clf.score(X, y) > 0.9
 
@@ -178,7 +174,9 @@ def test_first_row_of_zeros():
     assert clf.score(X - X.mean(axis=0), y) > 0.9
 
 
-@pytest.mark.parametrize("output", ["auto", "bernoulli", "square", "spherical"])
+@pytest.mark.parametrize(
+    "output", slow_but(["auto", "bernoulli", "square", "spherical"], "auto", "square")
+)
 def test_late_classes(output):
     """A class that is named at first and comes later is learnt."""
     X, y = iris()
@@ -212,11 +210,13 @@ def test_several_targets_in_a_stream():
     assert (1 - ((reg.predict(X) - Y) ** 2).mean(axis=0) / Y.var(axis=0) > 0.9).all()
 
 
-@pytest.mark.parametrize("metric", ["qd_bp", "bp", "kron_bp", "diag_bp", "euclidean"])
+@pytest.mark.parametrize(
+    "metric", slow_but(["qd_bp", "bp", "kron_bp", "diag_bp", "euclidean"], "qd_bp", "bp", "kron_bp")
+)
 def test_sparse_rows(metric):
     """Single sparse rows, many of them empty, are what dense ones are."""
     y = iris()[1]
-    X = random_csr(150, 30, 0.03)
+    X, y = random_csr(100, 30, 0.03), y[:100]
     assert (np.diff(X.indptr) == 0).sum() > 30
     one = stream(make(metric=metric), X, y, classes=[0, 1, 2])
     other = stream(make(metric=metric), X.toarray(), y, classes=[0, 1, 2])
@@ -224,15 +224,16 @@ def test_sparse_rows(metric):
 
 
 # ------------------------------------------------------------------- pickles
-@pytest.mark.parametrize("metric", [name for name in METRICS if name != "mc_fisher"])
-@pytest.mark.parametrize("size", [1, 25])
+@pytest.mark.parametrize(
+    ("metric", "size"), spread([name for name in METRICS if name != "mc_fisher"], [1, 25])
+)
 def test_pickled_stream_resumes_bit_for_bit(metric, size):
     """Saving in the middle changes nothing, Monte-Carlo draws included."""
     X, y = iris()
-    one = stream(make(metric=metric), X[:50], y[:50], size=size, classes=[0, 1, 2])
+    one = stream(make(metric=metric), X[:30], y[:30], size=size, classes=[0, 1, 2])
     other = pickle.loads(pickle.dumps(one))
     for est in (one, other):
-        stream(est, X[50:100], y[50:100], size=size)
+        stream(est, X[30:60], y[30:60], size=size)
     np.testing.assert_array_equal(flat(one), flat(other))
     assert one.loss_curve_ == other.loss_curve_
 
@@ -285,8 +286,7 @@ def test_pickles_of_big_batches_hold_no_data():
 
 
 # ------------------------------------------------------------------- learning row by row
-@pytest.mark.parametrize("metric", FAMILIES)
-@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("metric", "how"), spread(FAMILIES, ["partial_fit", "fit"]))
 def test_families_learn_row_by_row(metric, how):
     """Parameters and losses stay finite without a warning, and easy classes are learnt."""
     centres = [(-6.0, 0.0), (6.0, 0.0), (0.0, 8.0)]
@@ -297,14 +297,12 @@ def test_families_learn_row_by_row(metric, how):
         if how == "fit":
             clf.fit(X, y)
         else:
-            for _ in range(3):
-                stream(clf, X, y, classes=[0, 1, 2])
+            stream(clf, X, y, classes=[0, 1, 2])
     assert np.isfinite(flat(clf)).all() and np.isfinite(clf.loss_curve_).all()
     assert clf.score(X, y) > 0.9
 
 
-@pytest.mark.parametrize("kind", ["events", "counts"])
-@pytest.mark.parametrize("how", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("how", "kind"), spread(["fit", "partial_fit"], ["events", "counts"]))
 def test_rare_events_row_by_row(kind, how):
     """A rare row pulls as hard as it should: the mean is learnt, not the median (which is 0)."""
     rng = np.random.default_rng(0)
@@ -332,12 +330,13 @@ def counts(first, n_first, scale=1e6, n=300):
     return X, y
 
 
-@pytest.mark.parametrize("hidden_layer_sizes", [(), (5,)])
 @pytest.mark.parametrize(
-    ("first", "n_first", "size"), [(0, 1, 1), (0, 2, 2), (3, 5, 1), (0, 20, 10)]
+    ("start", "hidden_layer_sizes"),
+    spread([(0, 1, 1), (0, 2, 2), (3, 5, 1), (0, 20, 10)], [(), (5,)]),
 )
-def test_counts_that_rise(first, n_first, size, hidden_layer_sizes):
+def test_counts_that_rise(start, hidden_layer_sizes):
     """Rows without counts at the start of a stream do not throw the rate out of reach."""
+    first, n_first, size = start
     X, y = counts(first, n_first)
     reg = RiemannianMLPRegressor("poisson", hidden_layer_sizes, random_state=0)
     for _ in range(2):
@@ -527,8 +526,7 @@ def test_partial_fit_refuses_early_stopping(kind):
 
 
 # ------------------------------------------------------------------- inputs that rise
-@pytest.mark.parametrize("size", [1, 50])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("size", "form"), spread([1, 50], [np.asarray, sp.csr_array]))
 def test_inputs_that_were_constant_at_first(size, form):
     """Large values of an input that was zero so far do not saturate the units it feeds."""
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from selection import spread
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import PoissonRegressor
@@ -450,7 +451,7 @@ def test_met5_metric_is_not_the_square_of_the_mean_gradient(metric):
     the step up there."""
     X = np.tile([1.0, -0.5], (40, 1))
     y = np.tile([1.0, -1.0], 20)
-    est = make("reg", metric=metric, max_iter=150, batch_size=40, **NO_STOP).fit(X, y)
+    est = make("reg", metric=metric, max_iter=50, batch_size=40, **NO_STOP).fit(X, y)
     assert finite(est.loss_curve_)
     assert np.abs(est.predict(X)).max() < 0.2
 
@@ -461,7 +462,7 @@ def test_met7_batches_of_one_row(metric, batch_size):
     """MET-7 Online mode, and a ragged last batch of one row (33 = 2*16 + 1):
     the block of a single sample has rank one."""
     X, y = blobs(33, k=2)
-    est = make("clf", metric=metric, batch_size=batch_size, max_iter=30).fit(X, y)
+    est = make("clf", metric=metric, batch_size=batch_size, max_iter=10).fit(X, y)
     assert proper(est.predict_proba(X))
     assert np.mean(est.predict(X) == y) > 0.9
 
@@ -560,7 +561,7 @@ def test_num1_targets_of_any_size_row_by_row(factor):
     """NUM-1 A stream whose first call has one row knows no scale of the targets yet."""
     X, y = waves(200)
     est = make("reg")
-    for _ in range(10):
+    for _ in range(3):
         for i in range(200):
             est.partial_fit(X[i : i + 1], factor * y[i : i + 1])
     assert est.score(X, factor * y) > 0.8
@@ -606,7 +607,7 @@ def test_num5_spherical_zero_vector_of_any_units(activation, container, batch_si
     X, y = blobs(45)
     X[:9] = 0.0
     est = make("clf", output="spherical", output_activation=activation, batch_size=batch_size)
-    est.set_params(max_iter=5).fit(container(X), y)
+    est.set_params(max_iter=2).fit(container(X), y)
     assert proper(est.predict_proba(container(X)))
     assert finite(est.predict_log_proba(container(X)))
 
@@ -1014,8 +1015,9 @@ def test_met1_separable_data_in_the_other_metrics(metric):
     test_met1_separable_data(metric)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("output", ["bernoulli", "softmax", "spherical", "square"])
+@pytest.mark.parametrize(
+    ("metric", "output"), spread(METRICS, ["bernoulli", "softmax", "spherical", "square"])
+)
 def test_met1_separable_data_in_every_output(metric, output):
     """MET-1 Every output of every metric."""
     rng = np.random.default_rng(0)
@@ -1054,7 +1056,7 @@ def test_met5_equal_rows_in_the_other_metrics(metric):
 def test_met5_equal_rows_of_both_classes(metric):
     """MET-5 Equal rows, half of each class: probability 1/2 is the optimum."""
     X, y = np.tile([1.0, -0.5], (40, 1)), np.tile([0, 1], 20)
-    est = make("clf", metric=metric, max_iter=150, **NO_STOP).fit(X, y)
+    est = make("clf", metric=metric, max_iter=50, **NO_STOP).fit(X, y)
     assert finite(est.loss_curve_)
     np.testing.assert_allclose(est.predict_proba(X), 0.5, atol=0.1)
 
@@ -1066,14 +1068,16 @@ def test_met7_batches_of_one_row_in_the_other_metrics(metric, batch_size):
     test_met7_batches_of_one_row(metric, batch_size)
 
 
-@pytest.mark.parametrize("kind", ["reg", "ae"])
-@pytest.mark.parametrize("metric", ["qd_bp", "kron_bp", "bp", "fisher", "op", "qd_mc_fisher"])
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    spread(["reg", "ae"], ["qd_bp", "kron_bp", "bp", "fisher", "op", "qd_mc_fisher"]),
+)
 def test_met7_batches_of_one_row_elsewhere(kind, metric):
     """MET-7 Regression and auto-encoding row by row: the loss falls."""
     X, y = waves(33)
     est = make(kind, metric=metric, batch_size=1, max_iter=0)
     before = learn(est, X, y).loss_
-    after = learn(est.set_params(max_iter=20), X, y).loss_
+    after = learn(est.set_params(max_iter=10), X, y).loss_
     assert finite(answer(est, X)) and after < 0.9 * before
 
 
@@ -1271,8 +1275,7 @@ def test_met_deep_rectified_networks_learn(activation):
 
 
 # -------------------------------------------------------- siblings: rates and amounts
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("n_targets", [1, 2])
+@pytest.mark.parametrize(("unit", "n_targets"), spread([1e-6, 1.0, 1e6], [1, 2]))
 def test_num1_rates_by_exposure(unit, n_targets):
     """Counts over exposures, weighted by these: the default penalty learns them in any units."""
     rng = np.random.default_rng(0)

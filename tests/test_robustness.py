@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from selection import slow, slow_but, spread
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 
 from sknatgrad import (
@@ -63,21 +64,15 @@ def default():
     return get
 
 
-def cases(*data):
-    """Pairs of data and metric; on digits all metrics but the default one take long."""
-    return [
-        pytest.param(
-            name,
-            metric,
-            marks=pytest.mark.slow if name == "digits" and metric != "qd_bp" else (),
-        )
-        for name in data
-        for metric in INVARIANT
-    ]
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize(("data", "metric"), cases(*DATA))
+@pytest.mark.parametrize(
+    ("data", "metric", "change"),
+    [
+        *itertools.product(["iris"], INVARIANT, CHANGES),
+        *spread(["breast_cancer"], INVARIANT, CHANGES),
+        # By default test_indifference.py has digits, with the default metric.
+        *(slow("digits", *case) for case in itertools.product(INVARIANT, CHANGES)),
+    ],
+)
 def test_units_of_features_do_not_matter(default, data, metric, change):
     """The whole default training gives the same probabilities to 1e-6, in as many passes.
 
@@ -93,7 +88,7 @@ def test_units_of_features_do_not_matter(default, data, metric, change):
     )
 
 
-@pytest.mark.parametrize("data", ["iris", "breast_cancer"])
+@pytest.mark.parametrize("data", slow_but(["iris", "breast_cancer"], "iris"))
 @pytest.mark.parametrize(("metric", "change"), [("euclidean", "scale"), ("diag_bp", "shift")])
 def test_units_matter_to_the_others(default, data, metric, change):
     """The comparison above can fail: these part."""
@@ -102,7 +97,8 @@ def test_units_matter_to_the_others(default, data, metric, change):
     assert np.abs(new.predict_proba(CHANGES[change](X)) - want).max() > 1e-3
 
 
-@pytest.mark.parametrize(("data", "metric"), cases("iris", "digits"))
+@pytest.mark.parametrize("metric", INVARIANT)
+@pytest.mark.parametrize("data", slow_but(["iris", "digits"], "iris"))
 def test_logistic_is_tanh(default, data, metric):
     """Hidden units of either kind start alike from one seed, and stay so all the training."""
     X, y, *_ = default(data, metric)
@@ -114,8 +110,7 @@ def test_logistic_is_tanh(default, data, metric):
     np.testing.assert_allclose(new.predict_proba(X), old.predict_proba(X), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(("change", "early_stopping"), spread(CHANGES, [False, True]))
 def test_units_of_features_do_not_matter_in_mini_batches(change, early_stopping):
     """The same in mini-batches, and with a validation set."""
     X, y = load_iris(return_X_y=True)
@@ -193,9 +188,10 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("batch_size", ["auto", 1])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("metric", "shape", "batch_size"),
+    [*itertools.product(METRICS, SHAPES, ["auto"]), *spread(METRICS, SHAPES, [1])],
+)
 def test_odd_shapes(metric, shape, batch_size):
     """One row, one feature, nothing but zeros: finite, and without a numerical warning."""
     X, y = SHAPES[shape]
