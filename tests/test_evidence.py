@@ -19,12 +19,12 @@ from sknatgrad.metrics import get_metric
 from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
-from sknatgrad.training import assembly
+from sknatgrad.training import assembly, evidence
 from sknatgrad.training import curvature as curvature_module
 from sknatgrad.training.comparison import criterion
 from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.curvature import Curvature, _of_free_scale
-from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, sample
+from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
 from sknatgrad.training.objective import Objective
 from sknatgrad.training.penalty import Penalty, Strength
 from sknatgrad.training.scaling import InputScale
@@ -172,9 +172,9 @@ def test_strength_maximises_the_evidence(output):
     At temperature 1, for the curvature at hand.
     """
     objective, theta = an_objective(output)
-    penalty, evidence = objective.penalty, Evidence(temperature=1.0)
+    penalty = objective.penalty
     curvature = Curvature(objective, objective.evaluate(theta))
-    alpha = evidence._most_probable(penalty, curvature)
+    alpha = Evidence(temperature=1.0)._most_probable(penalty, curvature)
     slow, h = Slow(objective, theta), 1e-5
     free = sum(
         np.trace(np.linalg.solve(c + alpha * own, c)) for c, own in slow.matrices(penalty.standard)
@@ -186,17 +186,49 @@ def test_strength_maximises_the_evidence(output):
     assert noise != pytest.approx(1, rel=0.05)
 
 
+def weighed(matrix, weights, strength, power):
+    """What `Curvature.weighed` says of one unit, whose penalty is the identity."""
+    values, vectors = np.linalg.eigh(matrix)
+    # The zeros among them are rounding errors, of which small powers would make something.
+    values[values < 1e-12 * values.max()] = 0.0
+    degree = values / (values + strength)
+    return np.sum(degree**power * [degree, (weights @ vectors) ** 2], axis=1)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("n_samples", [5, 30])
+def test_weights_count_as_far_as_data_determine_them(power, n_samples):
+    """By the eigenvectors of the slow reference's matrices, few rows and many."""
+    objective, theta = an_objective("bernoulli", n_samples)
+    found = Curvature(objective, objective.evaluate(theta)).weighed(0.7, power)
+    slow, want = Slow(objective, theta), np.zeros(2)
+    matrices = slow.matrices(objective.penalty.standard)
+    weights = [*theta[:25].reshape(5, 5)[:, 1:], *theta[25:].reshape(2, 6)[:, 1:]]
+    for own, (matrix, penalty) in zip(weights, matrices, strict=True):
+        root = np.sqrt(penalty.diagonal())
+        want += weighed(matrix / root / root[:, None], own * root, 0.7, power)
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rate", [-0.5, 0.0, 0.9])
+def test_a_strength_is_found_where_more_is_asked_for_of_stronger_ones(rate):
+    """Until at some strength it is not."""
+    assert _crossing(lambda alpha: 3 * alpha**rate, 0.01) == pytest.approx(3 ** (1 / (1 - rate)))
+    assert _crossing(lambda alpha: 2 * alpha, 0.01) == np.inf
+    assert _crossing(lambda alpha: 0.01, 0.01) == 0.01
+
+
 @pytest.mark.parametrize("likeness", [0.01, 0.5])
 @pytest.mark.parametrize("expected", [np.ones(4), np.array([0.3, 1.0, 2.0, 9.0])])
 def test_factors_of_features_maximise_it(likeness, expected):
     """At a given strength of all, up to the factor that leaves the penalty as it is."""
     objective, theta = an_objective("bernoulli")
     penalty, alpha = objective.penalty, 0.7
-    evidence = Evidence(features=expected, temperature=1.0, likeness=likeness)
+    found = Evidence(features=expected, temperature=1.0, likeness=likeness)
     before = objective.penalty_at(theta)
     for _ in range(100):
         curvature = Curvature(objective, objective.evaluate(theta))
-        factors = evidence._of_features(penalty, curvature, alpha)
+        factors = found._of_features(penalty, curvature, alpha)
         penalty.strength = Strength(alpha, factors)
     assert objective.penalty_at(theta) == pytest.approx(before, rel=1e-12)
     noise = curvature.noise(float(curvature.determined(alpha).sum()))
@@ -228,9 +260,9 @@ def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, wa
         objective = SimpleNamespace(network=SimpleNamespace(topology=topology), penalty=penalty)
         varies = np.arange(topology.n_inputs) < n_sources
         sources = assembly._sources_a_row(objective, varies)
-        evidence = Evidence(sources_a_row=sources, temperature=1.0, crowding=2.0)
-        assert evidence._tempered(labels) == pytest.approx(want)
-        assert evidence._tempered(numbers) == 1.0
+        found = Evidence(sources_a_row=sources, temperature=1.0, crowding=2.0)
+        assert found._tempered(labels) == pytest.approx(want)
+        assert found._tempered(numbers) == 1.0
 
 
 def test_constant_features_do_not_weaken_the_penalty():
@@ -305,12 +337,13 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, bl
     penalty = Penalty(topology, topology.is_weight * 1.0, 50.0, Strength(0.3))
     X, target = rng.normal(size=(50, 40)), rng.normal(size=(1, 50))
     objective = Objective(Network.build(topology), get_output("square"), X, target, None, penalty)
-    evaluation = objective.evaluate(rng.normal(size=topology.n_parameters))
+    theta, counted = rng.normal(size=topology.n_parameters), np.zeros(2)
+    evaluation = objective.evaluate(theta)
     found = Curvature(objective, evaluation)
     assert all((vectors is not None) == blocks for _, vectors in found._parts)
     degrees, metric = found.determined(0.3), get_metric("bp" if blocks else "qd_bp")
     _, (statistics, _) = objective.differentiate(evaluation, metric)
-    for unit in range(n_units):
+    for unit in range(n_units + 1):
         row = topology.row(unit)
         block = 50 * metric.reduction.block(topology, statistics, unit)
         matrix = block[1:, 1:]
@@ -318,6 +351,8 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, bl
             matrix = matrix - np.outer(block[0, 1:], block[0, 1:]) / block[0, 0]
         want = np.diag(np.linalg.solve(matrix + 0.3 * np.eye(len(matrix)), matrix))
         np.testing.assert_allclose(degrees[row], np.append(0, want), atol=1e-9)
+        counted += weighed(matrix, theta[row][1:], 0.3, 0.5)
+    np.testing.assert_allclose(found.weighed(0.3, 0.5), counted, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_samples", [1, 2, 20, 200])
@@ -491,6 +526,22 @@ def test_few_texts_leave_something_to_be_learnt(monkeypatch):
     monkeypatch.setattr(assembly, "Evidence", partial(Evidence, crowding=0.0))
     monkeypatch.setattr(curvature_module, "FEWEST_LEFT_OF_LABELS", 0.1)
     assert ours < 0.85 * held_out()
+
+
+def test_two_levels_do_not_learn_noise_by_heart(monkeypatch):
+    """Weights that the data do not determine still are what they were at the start."""
+    clf = RiemannianMLPClassifier((60, 60), random_state=0)
+
+    def held_out():
+        losses = []
+        for seed in (1, 2):
+            X, y = make_classification(900, 20, n_informative=5, flip_y=0.3, random_state=seed)
+            losses.append(clf.fit(X[:300], y[:300]).loss(X[300:], y[300:]))
+        return np.mean(losses)
+
+    ours = held_out()
+    monkeypatch.setattr(evidence, "selectivity", lambda n_levels: 0.0)
+    assert ours < 0.95 * held_out()
 
 
 @pytest.mark.parametrize(

@@ -125,23 +125,41 @@ class Curvature(Noise):
     ----------
     squares : ndarray of shape (n_parameters,)
         Of the parameters.
+    n_hidden_levels : int
     """
 
     def __init__(self, objective, evaluation):
         topology = self._topology = objective.network.topology
-        self.squares = evaluation.parameters[: topology.n_parameters] ** 2
+        self._weights = evaluation.parameters[: topology.n_parameters]
         self._relative = objective.penalty.relative()
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
         super().__init__(objective, evaluation, _Blocks() if self._narrow else QuasiDiagonal())
 
+    @property
+    def squares(self):
+        return self._weights**2
+
+    @property
+    def n_hidden_levels(self):
+        return len(self._topology.levels) - 1
+
     @cached_property
     def _parts(self):
-        """Eigenvalues of each group, and the squares of the eigenvectors or None."""
+        """Eigenvalues of each group, and the eigenvectors or None."""
         spectrum = _of_blocks if self._narrow else _of_diagonals
         with np.errstate(over="ignore", invalid="ignore"):
             parts = spectrum(self._topology, self._relative, self._statistics)
-            return [(self._weight * values, squares) for values, squares in parts]
+            return [(self._weight * values, vectors) for values, vectors in parts]
+
+    @cached_property
+    def _along(self):
+        """Squares of the weights of each group along its eigenvectors, and across all of them."""
+        weights = self._weights * np.sqrt(self._relative)
+        return [
+            _squares_along(group.take(weights)[:, 1:], vectors)
+            for group, (_, vectors) in zip(self._topology.groups, self._parts, strict=True)
+        ]
 
     @property
     def finite(self):
@@ -159,13 +177,26 @@ class Curvature(Noise):
         eigenvalues.
         """
         degrees = np.zeros(self._topology.n_parameters)
-        for group, share, squares in self._shares(strength):
-            if squares is not None and len(squares) == 1:
-                share = share @ squares[0].T
-            elif squares is not None:
-                share = np.einsum("nij,nj->ni", squares, share)
+        for group, share, vectors in self._shares(strength):
+            if vectors is not None and len(vectors) == 1:
+                share = share @ (vectors[0] ** 2).T
+            elif vectors is not None:
+                share = np.einsum("nij,nj->ni", vectors**2, share)
             group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
         return degrees
+
+    def weighed(self, strength, power):
+        """Degrees of freedom and squares of the weights, as far as the data determine them.
+
+        ``sum_i g_i^(p + 1)`` and ``sum_i g_i^p z_i^2`` along the eigenvectors, with
+        ``g_i = l_i / (l_i + strength)`` and p the power; of power 0 the sums of all.
+        """
+        free = size = 0.0
+        for (_, share, _), squares in zip(self._shares(strength), self._along, strict=True):
+            share = np.pad(share, ((0, 0), (0, 1)))
+            weight = share**power
+            free, size = free + (weight * share).sum(), size + (weight * squares).sum()
+        return float(free), float(size)
 
     def volume(self, strength):
         """``sum_i ln(1 + l_i / strength) / 2``: how much larger the prior's volume is, nats."""
@@ -173,8 +204,19 @@ class Curvature(Noise):
 
     def _shares(self, strength):
         """``l / (l + strength)`` of each group, with what `_parts` has of its eigenvectors."""
-        for group, (values, squares) in zip(self._topology.groups, self._parts, strict=True):
-            yield group, safe_divide(values, values + strength), squares
+        for group, (values, vectors) in zip(self._topology.groups, self._parts, strict=True):
+            yield group, safe_divide(values, values + strength), vectors
+
+
+def _squares_along(weights, vectors):
+    """Of each row along the eigenvectors, and what is left of it in the last column."""
+    along = weights
+    if vectors is not None and len(vectors) == 1:
+        along = weights @ vectors[0]
+    elif vectors is not None:
+        along = np.einsum("ni,nij->nj", weights, vectors)
+    left = np.square(weights).sum(axis=1) - np.square(along).sum(axis=1)
+    return np.column_stack([np.square(along), np.maximum(left, 0.0)])
 
 
 def _of_free_scale(squares, expected, moments):
@@ -220,7 +262,7 @@ def _of_blocks(topology, relative, statistics):
         share = 1.0
         if len(block) == 1:
             share = safe_divide(modulus[group.units], block[:, 0, 0])[:, None]
-        yield share * np.maximum(values, 0.0), vectors**2
+        yield share * np.maximum(values, 0.0), vectors
 
 
 def _spectrum(matrices):

@@ -44,6 +44,12 @@ class Evidence:
     data count more than the prior says they should. It is lower where labels are few for the
     sources of a unit: g, a sum over blocks, is then more than rows can determine.
 
+    All this holds at the most probable weights. Before that, those that data do not determine are
+    what they were at the start, the more so the more hidden levels L there are, and say that
+    weights are large. So directions count by ``g_i^p`` with ``g_i = l_i / (l_i + a)`` and
+    ``p = 1 - 1 / L`` (`selectivity`): ``a = T s^2 sum g_i^(p + 1) / sum g_i^p z_i^2``, which holds
+    there as well.
+
     The noise variance is the dispersion of the residuals, in units of the variance that
     the outputs themselves speak of, corrected for the g degrees of freedom. Square and
     Poisson losses leave it free, as targets may be told in any units; of several targets,
@@ -164,9 +170,9 @@ class Evidence:
 
         Where nothing tells, NaN, or the least in place of one that was no estimate.
 
-        What is asked for falls as the strength grows, so there is one.
+        With one hidden level what is asked for falls as the strength grows, so there is one.
         """
-        size = float(penalty.relative() @ curvature.squares)
+        size, power = curvature.weighed(1.0, 0.0)[1], selectivity(curvature.n_hidden_levels)
         least = LEAST_STRENGTH * curvature.variance(0.0)
         if not (size > 0 and np.isfinite(size) and curvature.finite and least > 0):
             return np.nan
@@ -174,14 +180,11 @@ class Evidence:
         temperature = self._tempered(curvature)
 
         def asked(alpha):
-            free = curvature.free(alpha)
-            wanted = temperature * curvature.noise(free) * free / size
+            free, (told, size) = curvature.free(alpha), curvature.weighed(alpha, power)
+            wanted = temperature * curvature.noise(free) * float(safe_divide(told, size))
             return max(wanted, LEAST_STRENGTH * curvature.variance(free))
 
-        most = found = asked(least)
-        if least < most < np.inf:
-            ends = np.log(least), np.log(most) + _EXACT
-            found = np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT))
+        found = _crossing(asked, least)
         if curvature.free(found) >= _LEAST_FREE:
             return found
         return least if penalty.strength.variance is None else np.nan
@@ -211,6 +214,22 @@ class Evidence:
         factors = safe_divide(free + likeness, size * (alpha / noise) + expected)
         factors *= safe_divide(penalised.sum(), factors @ size)
         return np.where(links > 0, factors, 1.0)
+
+
+def selectivity(n_hidden_levels):
+    """Power of the degree to which data determine a weight, by which it counts in an estimate."""
+    return 1 - 1 / n_hidden_levels
+
+
+def _crossing(asked, least):
+    """The strength that is what it asks for, at least `least`, which asks for more."""
+    most = asked(least)
+    while most < np.inf and asked(most) > most:
+        most *= 10
+    if not least < most < np.inf:
+        return most
+    ends = np.log(least), np.log(most) + _EXACT
+    return float(np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT)))
 
 
 def sample(objective):

@@ -1,9 +1,11 @@
 """Held-out scores under the penalty by evidence, with parts of it left out, and fixed ones.
 
-Run as ``python tests/benchmarks/bench_penalty.py``. Three folds; R^2 of regressions, log-loss
-of classifications. Small and noisy tables, where the penalty matters most.
+Run as ``python tests/benchmarks/bench_penalty.py``; with ``--levels 2`` networks have two such
+hidden layers, and what is left out is what matters to them. Three folds; R^2 of regressions,
+log-loss of classifications. Small and noisy tables, where the penalty matters most.
 """
 
+import argparse
 import warnings
 from functools import partial
 from unittest import mock
@@ -86,14 +88,15 @@ SCHEDULES = {
 LEFT = {"noise of labels up to ten times": {"FEWEST_LEFT_OF_LABELS": 0.1}}
 
 
-def scores(**parameters):
+def scores(n_levels=1, **parameters):
     """One score a data set."""
+    parameters["random_state"] = 0
     for (X, y), sizes in REGRESSIONS.values():
-        model = RiemannianMLPRegressor(hidden_layer_sizes=sizes, random_state=0, **parameters)
+        model = RiemannianMLPRegressor(hidden_layer_sizes=n_levels * sizes, **parameters)
         folds = KFold(3, shuffle=True, random_state=0)
         yield r2_score(y, cross_val_predict(model, X, y, cv=folds))
     for (X, y), sizes in CLASSES.values():
-        model = RiemannianMLPClassifier(sizes, random_state=0, **parameters)
+        model = RiemannianMLPClassifier(n_levels * sizes, **parameters)
         folds = StratifiedKFold(3, shuffle=True, random_state=0)
         yield log_loss(y, cross_val_predict(model, X, y, cv=folds, method="predict_proba"))
 
@@ -113,23 +116,45 @@ def print_row(name, values):
     print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |", flush=True)
 
 
+def print_one_level():
+    """Everything, with one hidden layer."""
+    print_row("default", scores())
+    for name, own in VARIANTS.items():
+        with mock.patch.object(assembly, "Evidence", partial(Evidence, **own)):
+            print_row(name, scores())
+    for name, power in RARITIES.items():
+        with mock.patch.object(InputScale, "prior_precision", prior_of(power)):
+            print_row(name, scores())
+    for name, own in SCHEDULES.items():
+        with mock.patch.multiple(evidence, **own):
+            print_row(name, scores())
+    for name, own in LEFT.items():
+        with mock.patch.multiple(curvature, **own):
+            print_row(name, scores())
+
+
+def print_levels(n_levels):
+    """What is different where there are several."""
+    print_row("default", scores(n_levels))
+    with mock.patch.object(evidence, "selectivity", lambda n: 0.0):
+        print_row("all weights alike", scores(n_levels))
+        with mock.patch.object(assembly, "Evidence", partial(Evidence, temperature=1.0)):
+            print_row("the same, T = 1", scores(n_levels))
+    with mock.patch.object(evidence, "selectivity", lambda n: 1.0):
+        print_row("p = 1", scores(n_levels))
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--levels", type=int, default=1, help="hidden layers")
+    n_levels = parser.parse_args().levels
     print("| penalty | " + " | ".join([*REGRESSIONS, *CLASSES]) + " |")
     print("|---" * (1 + len(REGRESSIONS) + len(CLASSES)) + "|")
     with threadpool_limits(1):
-        print_row("default", scores())
-        for name, own in VARIANTS.items():
-            with mock.patch.object(assembly, "Evidence", partial(Evidence, **own)):
-                print_row(name, scores())
-        for name, power in RARITIES.items():
-            with mock.patch.object(InputScale, "prior_precision", prior_of(power)):
-                print_row(name, scores())
-        for name, own in SCHEDULES.items():
-            with mock.patch.multiple(evidence, **own):
-                print_row(name, scores())
-        for name, own in LEFT.items():
-            with mock.patch.multiple(curvature, **own):
-                print_row(name, scores())
+        if n_levels == 1:
+            print_one_level()
+        else:
+            print_levels(n_levels)
         for alpha in (0.0, 1.0, 10.0, 100.0):
-            print_row(f"alpha = {alpha:g}", scores(alpha=alpha))
+            print_row(f"alpha = {alpha:g}", scores(n_levels, alpha=alpha))
