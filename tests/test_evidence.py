@@ -192,7 +192,8 @@ def weighed(matrix, weights, strength, power):
     # The zeros among them are rounding errors, of which small powers would make something.
     values[values < 1e-12 * values.max()] = 0.0
     degree = values / (values + strength)
-    return np.sum(degree**power * [degree, (weights @ vectors) ** 2], axis=1)
+    along = (weights @ vectors) ** 2
+    return np.sum([degree, degree ** (power + 1), degree**power * along], axis=1)
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 0.8])
@@ -201,7 +202,7 @@ def test_weights_count_as_far_as_data_determine_them(power, n_samples):
     """By the eigenvectors of the slow reference's matrices, few rows and many."""
     objective, theta = an_objective("bernoulli", n_samples)
     found = Curvature(objective, objective.evaluate(theta)).weighed(0.7, power)
-    slow, want = Slow(objective, theta), np.zeros(2)
+    slow, want = Slow(objective, theta), np.zeros(3)
     matrices = slow.matrices(objective.penalty.standard)
     weights = [*theta[:25].reshape(5, 5)[:, 1:], *theta[25:].reshape(2, 6)[:, 1:]]
     for own, (matrix, penalty) in zip(weights, matrices, strict=True):
@@ -337,7 +338,7 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, bl
     penalty = Penalty(topology, topology.is_weight * 1.0, 50.0, Strength(0.3))
     X, target = rng.normal(size=(50, 40)), rng.normal(size=(1, 50))
     objective = Objective(Network.build(topology), get_output("square"), X, target, None, penalty)
-    theta, counted = rng.normal(size=topology.n_parameters), np.zeros(2)
+    theta, counted = rng.normal(size=topology.n_parameters), np.zeros(3)
     evaluation = objective.evaluate(theta)
     found = Curvature(objective, evaluation)
     assert all((vectors is not None) == blocks for _, vectors in found._parts)

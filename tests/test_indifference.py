@@ -66,6 +66,16 @@ def test_units_of_features_do_not_matter(name, change):
     assert np.abs(trained(name, change) - trained(name)).max() < 1e-6
 
 
+@pytest.mark.parametrize(
+    ("hidden", "change"), spread([(100, 100), (30, 30, 30)], ["larger", "exchanged", "columns"])
+)
+@pytest.mark.parametrize("name", slow_but(["wine", "diabetes", "breast_cancer"], "wine"))
+def test_nor_do_they_in_deep_networks(name, hidden, change):
+    """Where single units have less to say, and rounding errors more steps to grow."""
+    known = trained(name, hidden_layer_sizes=hidden)
+    assert np.abs(trained(name, change, hidden_layer_sizes=hidden) - known).max() < 1e-6
+
+
 def test_a_far_origin_costs_no_digits():
     """Where no row is rounded, not even the first pass is: rare events, counted from 2^30."""
     rng = np.random.default_rng(0)

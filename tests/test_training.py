@@ -1,6 +1,7 @@
 """Parts of training: step rules, objective, coordinates, passes, stopping."""
 
 import copy
+import math
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from sknatgrad.training import (
 from sknatgrad.training import objective as objective_module
 from sknatgrad.training.coordinates import OutputScale
 from sknatgrad.training.descent import steepest
-from sknatgrad.training.momentum import Momentum
+from sknatgrad.training.momentum import Momentum, _least
 from sknatgrad.training.objective import Evaluation
 from sknatgrad.training.passes import Path
 from sknatgrad.training.penalty import Penalty, Strength
@@ -212,6 +213,27 @@ def test_momentum_has_round_shares():
     mantissa, _ = np.frexp(taken[:2])
     np.testing.assert_array_equal(2**6 * mantissa, np.round(2**6 * mantissa))
     np.testing.assert_allclose(taken[:2], 1 / np.diag(bowl.matrix)[:2], rtol=2**-6)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_momentum_is_bounded_in_the_end(sign):
+    """The best share of steepest descent beside a bounded one of the last step."""
+    products, slopes = np.array([[2.0, 0.9], [0.9, 0.5]]), np.array([1.0 + sign, 1.0])
+    free, bounded = _least(products, slopes), _least(products, slopes, 0.8)
+    assert abs(free[1]) > 1 and bounded[1] == math.copysign(0.8, free[1])
+    np.testing.assert_array_equal(_least(products, slopes, 100.0), free)
+    near = bounded + 0.01 * np.array([[0, 0], [1, 0], [-1, 0]])
+    losses = [x @ products @ x / 2 - x @ slopes for x in near]
+    assert losses[0] == min(losses)
+    bowl, last = Bowl(np.eye(2)), np.array([1e-3, 0.0])
+    momentum, gradient, shares = Momentum(), np.array([3e-3, 1.0]), []
+    for _ in range(60):
+        momentum.keep(last)
+        taken, _ = momentum.add(bowl, None, gradient, np.array([0.0, 1.0]), 1.0)
+        shares.append(taken[0] / last[0])
+    assert shares[:28] == pytest.approx([3.0] * 28) and shares[28:] == pytest.approx(
+        [0.8] * 32, 0.01
+    )
 
 
 def test_momentum_leaves_out_what_has_no_curvature():

@@ -154,7 +154,7 @@ class Curvature(Noise):
 
     @cached_property
     def _along(self):
-        """Squares of the weights of each group along its eigenvectors, and across all of them."""
+        """Squares of the weights of each group along its eigenvectors, and what is left of them."""
         weights = self._weights * np.sqrt(self._relative)
         return [
             _squares_along(group.take(weights)[:, 1:], vectors)
@@ -186,17 +186,19 @@ class Curvature(Noise):
         return degrees
 
     def weighed(self, strength, power):
-        """Degrees of freedom and squares of the weights, as far as the data determine them.
+        """`free`, and degrees of freedom and squares of the weights as far as data determine them.
 
-        ``sum_i g_i^(p + 1)`` and ``sum_i g_i^p z_i^2`` along the eigenvectors, with
+        ``sum_i g_i``, ``sum_i g_i^(p + 1)`` and ``sum_i g_i^p z_i^2`` along the eigenvectors, with
         ``g_i = l_i / (l_i + strength)`` and p the power; of power 0 the sums of all.
         """
-        free = size = 0.0
-        for (_, share, _), squares in zip(self._shares(strength), self._along, strict=True):
-            share = np.pad(share, ((0, 0), (0, 1)))
+        free = told = size = 0.0
+        for (_, share, _), (along, left) in zip(self._shares(strength), self._along, strict=True):
             weight = share**power
-            free, size = free + (weight * share).sum(), size + (weight * squares).sum()
-        return float(free), float(size)
+            free += share.sum()
+            told += (weight * share).sum()
+            # No eigenvalue, no weight, unless all have the same.
+            size += (weight * along).sum() + 0.0**power * left
+        return float(free), float(told), float(size)
 
     def volume(self, strength):
         """``sum_i ln(1 + l_i / strength) / 2``: how much larger the prior's volume is, nats."""
@@ -209,14 +211,14 @@ class Curvature(Noise):
 
 
 def _squares_along(weights, vectors):
-    """Of each row along the eigenvectors, and what is left of it in the last column."""
+    """Of the rows along the eigenvectors, and the sum of what is left of them."""
     along = weights
     if vectors is not None and len(vectors) == 1:
         along = weights @ vectors[0]
     elif vectors is not None:
         along = np.einsum("ni,nij->nj", weights, vectors)
-    left = np.square(weights).sum(axis=1) - np.square(along).sum(axis=1)
-    return np.column_stack([np.square(along), np.maximum(left, 0.0)])
+    left = np.square(weights).sum() - np.square(along).sum()
+    return np.square(along), max(left, 0.0)
 
 
 def _of_free_scale(squares, expected, moments):

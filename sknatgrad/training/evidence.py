@@ -172,7 +172,7 @@ class Evidence:
 
         With one hidden level what is asked for falls as the strength grows, so there is one.
         """
-        size, power = curvature.weighed(1.0, 0.0)[1], selectivity(curvature.n_hidden_levels)
+        size, power = curvature.weighed(1.0, 0.0)[-1], selectivity(curvature.n_hidden_levels)
         least = LEAST_STRENGTH * curvature.variance(0.0)
         if not (size > 0 and np.isfinite(size) and curvature.finite and least > 0):
             return np.nan
@@ -180,7 +180,7 @@ class Evidence:
         temperature = self._tempered(curvature)
 
         def asked(alpha):
-            free, (told, size) = curvature.free(alpha), curvature.weighed(alpha, power)
+            free, told, size = curvature.weighed(alpha, power)
             wanted = temperature * curvature.noise(free) * float(safe_divide(told, size))
             return max(wanted, LEAST_STRENGTH * curvature.variance(free))
 

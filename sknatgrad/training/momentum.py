@@ -8,6 +8,9 @@ import numpy as np
 _RIDGE = 1e-6
 # Bits of a share.
 _BITS = 6
+# After so many steps the last one counts for no more than this share: fits of the same data in
+# other units have slightly different last steps, and would part.
+_FREE_STEPS, _LARGEST_SHARE = 28, 0.8
 
 
 class Momentum:
@@ -23,13 +26,17 @@ class Momentum:
     goes too far, and of the penalty, which no unit shares, it then knows too little; with the
     last step the sum of a few directions finds both.
 
+    At first the way is long, and the last step may count for more than once. Near the end, where
+    s and p are nearly parallel, rounding errors would double with each such step, and `b` is
+    bounded.
+
     Directions are vectors of one parameter space, and their products are intrinsic: nothing
     of the invariance is lost. Two forward passes of derivatives each, and one vector of
     memory.
     """
 
     def __init__(self):
-        self._last = None
+        self._last, self._n_steps = None, 0
 
     def forget(self):
         """Start anew; whether there was anything to forget."""
@@ -54,9 +61,12 @@ class Momentum:
             Those of steepest descent, s and ``G . s``.
         """
         changes = [direction] if self._last is None else [direction, self._last]
+        self._n_steps += 1
+        most = np.inf if self._n_steps <= _FREE_STEPS else _LARGEST_SHARE
         with np.errstate(over="ignore", invalid="ignore"):
             products = objective.products(evaluation, changes)
-            shares = _least(products, [gradient @ change for change in changes])
+            slopes = np.array([gradient @ change for change in changes])
+            shares = _rounded(_least(products, slopes, most))
             parts = zip(shares, changes, strict=True)
             taken = sum((share * change for share, change in parts if share), 0.0 * gradient)
             taken_slope = float(gradient @ taken)
@@ -66,18 +76,25 @@ class Momentum:
         return direction, slope
 
 
-def _least(products, slopes):
+def _least(products, slopes, most=np.inf):
     """Shares x of changes at the least ``x . products x / 2 - x . slopes``.
 
-    Changes without curvature, or with one that is not finite, are left out.
+    Changes without curvature, or with one that is not finite, are left out; the second counts
+    for at most `most`.
     """
     size = np.sqrt(products.diagonal())
     known = (size > 0) & np.isfinite(size)
     size, shares = size[known], np.zeros(len(known))
-    normed = products[np.ix_(known, known)] / size / size[:, None]
-    slopes = np.array(slopes)[known] / size
-    if np.isfinite(normed).all() and np.isfinite(slopes).all():
-        best = np.linalg.solve(normed + _RIDGE * np.eye(len(size)), slopes) / size
-        mantissa, exponent = np.frexp(best)
-        shares[known] = np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+    normed, slopes = products[np.ix_(known, known)] / size / size[:, None], slopes[known] / size
+    if not (np.isfinite(normed).all() and np.isfinite(slopes).all()):
+        return shares
+    shares[known] = np.linalg.solve(normed + _RIDGE * np.eye(len(size)), slopes) / size
+    if len(slopes) == 2 and abs(shares[1]) > most:
+        shares[1] = math.copysign(most, shares[1])
+        shares[0] = (slopes[0] - normed[0, 1] * size[1] * shares[1]) / size[0]
     return shares
+
+
+def _rounded(shares):
+    mantissa, exponent = np.frexp(shares)
+    return np.ldexp(np.round(np.ldexp(mantissa, _BITS)), exponent - _BITS)

@@ -1,10 +1,10 @@
 """How far default fits part when features are written in other units.
 
-    python tests/benchmarks/bench_indifference.py [DATA ...] [--activation NAME]
+    python tests/benchmarks/bench_indifference.py [DATA ...] [--activation NAME] [--hidden 100 100]
 
-On the data sets of `bench_race.py`, one hidden layer of 100 units: the largest difference of
-a test row's prediction after whole trainings, in probability or deviations of the target,
-and behind it that of the median row. Sparse data are not shifted.
+On the data sets of `bench_race.py`: the largest difference of a test row's prediction after
+whole trainings, in probability or deviations of the target, and behind it that of the median
+row. One hidden layer of 100 units, or others. Sparse data are not shifted.
 """
 
 import argparse
@@ -29,36 +29,35 @@ def changes(X):
     return scales | dict.fromkeys(shifts) if sparse.issparse(X) else scales | shifts
 
 
-def answers(task, change, activation):
+def answers(task, change, **network):
     """Predictions for the test rows of a fit of changed rows, and the passes it took."""
     if task.kind in ("regression", "multioutput"):
-        model = RiemannianMLPRegressor("squared_error", HIDDEN, activation, random_state=0)
+        model = RiemannianMLPRegressor(**network, random_state=0)
         predict = model.predict
     else:
-        model = RiemannianMLPClassifier(HIDDEN, activation, random_state=0)
+        model = RiemannianMLPClassifier(**network, random_state=0)
         predict = model.predict_proba
     model.fit(change(task.X_train.astype(float)), task.y_train)
     return np.asarray(predict(change(task.X_test.astype(float)))), model.n_iter_
 
 
-def parted(task, change, activation, known):
+def parted(task, change, known, **network):
     """Difference from the answers that are known: of the worst row, and the median one."""
-    difference = (
-        np.abs(answers(task, change, activation)[0] - known).reshape(len(known), -1).max(axis=1)
-    )
+    difference = np.abs(answers(task, change, **network)[0] - known)
+    difference = difference.reshape(len(known), -1).max(axis=1)
     return f"{difference.max():.0e}, {np.median(difference):.0e}"
 
 
-def main(names, activation):
+def main(names, **network):
     """Print a Markdown table."""
     header = list(changes(np.empty((0, 1))))
     print("| data | passes | " + " | ".join(header) + " |")
     print("|---" * (2 + len(header)) + "|")
     for name in names:
         task = load_task(name, 0)
-        known, n_passes = answers(task, lambda X: X, activation)
+        known, n_passes = answers(task, lambda X: X, **network)
         cells = [
-            "" if change is None else parted(task, change, activation, known)
+            "" if change is None else parted(task, change, known, **network)
             for change in changes(task.X_train).values()
         ]
         print(f"| {name} | {n_passes} | " + " | ".join(cells) + " |", flush=True)
@@ -68,7 +67,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--activation", default=RiemannianMLPClassifier().activation)
+    parser.add_argument("--hidden", type=int, nargs="+", default=HIDDEN, help="layer sizes")
     arguments = parser.parse_args()
+    network = {
+        "hidden_layer_sizes": tuple(arguments.hidden),
+        "activation": arguments.activation,
+    }
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        main(arguments.names or NAMES, arguments.activation)
+        main(arguments.names or NAMES, **network)
