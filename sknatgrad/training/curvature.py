@@ -125,6 +125,8 @@ class Curvature(Noise):
     ----------
     squares : ndarray of shape (n_parameters,)
         Of the parameters.
+    size : float
+        Of the weights: their squares in coordinates in which the penalty is the identity.
     n_hidden_levels : int
     """
 
@@ -140,6 +142,10 @@ class Curvature(Noise):
     def squares(self):
         return self._weights**2
 
+    @cached_property
+    def size(self):
+        return float(self._relative @ self.squares)
+
     @property
     def n_hidden_levels(self):
         return len(self._topology.levels) - 1
@@ -154,7 +160,7 @@ class Curvature(Noise):
 
     @cached_property
     def _along(self):
-        """Squares of the weights of each group along its eigenvectors, and what is left of them."""
+        """Squares of the weights of each group along its eigenvectors."""
         weights = self._weights * np.sqrt(self._relative)
         return [
             _squares_along(group.take(weights)[:, 1:], vectors)
@@ -191,13 +197,15 @@ class Curvature(Noise):
         ``sum_i g_i``, ``sum_i g_i^(p + 1)`` and ``sum_i g_i^p z_i^2`` along the eigenvectors, with
         ``g_i = l_i / (l_i + strength)`` and p the power; of power 0 the sums of all.
         """
+        if not power:
+            free = self.free(strength)
+            return free, free, self.size
         free = told = size = 0.0
-        for (_, share, _), (along, left) in zip(self._shares(strength), self._along, strict=True):
+        for (_, share, _), along in zip(self._shares(strength), self._along, strict=True):
             weight = share**power
             free += share.sum()
             told += (weight * share).sum()
-            # No eigenvalue, no weight, unless all have the same.
-            size += (weight * along).sum() + 0.0**power * left
+            size += (weight * along).sum()
         return float(free), float(told), float(size)
 
     def volume(self, strength):
@@ -211,14 +219,12 @@ class Curvature(Noise):
 
 
 def _squares_along(weights, vectors):
-    """Of the rows along the eigenvectors, and the sum of what is left of them."""
-    along = weights
+    """Of each row, along the eigenvectors."""
     if vectors is not None and len(vectors) == 1:
-        along = weights @ vectors[0]
+        weights = weights @ vectors[0]
     elif vectors is not None:
-        along = np.einsum("ni,nij->nj", weights, vectors)
-    left = np.square(weights).sum() - np.square(along).sum()
-    return np.square(along), max(left, 0.0)
+        weights = np.einsum("ni,nij->nj", weights, vectors)
+    return weights**2
 
 
 def _of_free_scale(squares, expected, moments):

@@ -172,12 +172,11 @@ class Evidence:
 
         With one hidden level what is asked for falls as the strength grows, so there is one.
         """
-        size, power = curvature.weighed(1.0, 0.0)[-1], selectivity(curvature.n_hidden_levels)
         least = LEAST_STRENGTH * curvature.variance(0.0)
-        if not (size > 0 and np.isfinite(size) and curvature.finite and least > 0):
+        if not (0 < curvature.size < np.inf and curvature.finite and least > 0):
             return np.nan
 
-        temperature = self._tempered(curvature)
+        temperature, power = self._tempered(curvature), selectivity(curvature.n_hidden_levels)
 
         def asked(alpha):
             free, told, size = curvature.weighed(alpha, power)

@@ -8,8 +8,9 @@ import numpy as np
 _RIDGE = 1e-6
 # Bits of a share.
 _BITS = 6
-# After so many steps the last one counts for no more than this share: fits of the same data in
-# other units have slightly different last steps, and would part.
+# After so many steps, as many as it takes to find the default penalty, the last one counts for no
+# more than this share: told in other units, data have slightly different last steps, and fits
+# would part.
 _FREE_STEPS, _LARGEST_SHARE = 28, 0.8
 
 
