@@ -162,10 +162,11 @@ class Curvature(Noise):
     def _along(self):
         """Squares of the weights of each group along its eigenvectors."""
         weights = self._weights * np.sqrt(self._relative)
-        return [
-            _squares_along(group.take(weights)[:, 1:], vectors)
-            for group, (_, vectors) in zip(self._topology.groups, self._parts, strict=True)
-        ]
+        along = []
+        for group, (_, vectors) in zip(self._topology.groups, self._parts, strict=True):
+            rows = group.take(weights)[:, 1:]
+            along.append(np.square(rows if vectors is None else _times(rows, vectors)))
+        return along
 
     @property
     def finite(self):
@@ -184,10 +185,8 @@ class Curvature(Noise):
         """
         degrees = np.zeros(self._topology.n_parameters)
         for group, share, vectors in self._shares(strength):
-            if vectors is not None and len(vectors) == 1:
-                share = share @ (vectors[0] ** 2).T
-            elif vectors is not None:
-                share = np.einsum("nij,nj->ni", vectors**2, share)
+            if vectors is not None:
+                share = _times(share, np.square(vectors).swapaxes(1, 2))
             group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
         return degrees
 
@@ -218,13 +217,11 @@ class Curvature(Noise):
             yield group, safe_divide(values, values + strength), vectors
 
 
-def _squares_along(weights, vectors):
-    """Of each row, along the eigenvectors."""
-    if vectors is not None and len(vectors) == 1:
-        weights = weights @ vectors[0]
-    elif vectors is not None:
-        weights = np.einsum("ni,nij->nj", weights, vectors)
-    return weights**2
+def _times(rows, matrices):
+    """Each row times its matrix, or the one of all."""
+    if len(matrices) == 1:
+        return rows @ matrices[0]
+    return np.einsum("ni,nij->nj", rows, matrices)
 
 
 def _of_free_scale(squares, expected, moments):

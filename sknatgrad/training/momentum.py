@@ -11,7 +11,7 @@ _BITS = 6
 # After so many steps, as many as it takes to find the default penalty, the last one counts for no
 # more than this share: told in other units, data have slightly different last steps, and fits
 # would part.
-_FREE_STEPS, _LARGEST_SHARE = 28, 0.8
+FREE_STEPS, LARGEST_SHARE = 28, 0.8
 
 
 class Momentum:
@@ -63,7 +63,7 @@ class Momentum:
         """
         changes = [direction] if self._last is None else [direction, self._last]
         self._n_steps += 1
-        most = np.inf if self._n_steps <= _FREE_STEPS else _LARGEST_SHARE
+        most = np.inf if self._n_steps <= FREE_STEPS else LARGEST_SHARE
         with np.errstate(over="ignore", invalid="ignore"):
             products = objective.products(evaluation, changes)
             slopes = np.array([gradient @ change for change in changes])
@@ -80,8 +80,8 @@ class Momentum:
 def _least(products, slopes, most=np.inf):
     """Shares x of changes at the least ``x . products x / 2 - x . slopes``.
 
-    Changes without curvature, or with one that is not finite, are left out; the second counts
-    for at most `most`.
+    Changes without curvature, or with one that is not finite, are left out; beside the first,
+    the second counts for at most `most`.
     """
     size = np.sqrt(products.diagonal())
     known = (size > 0) & np.isfinite(size)
