@@ -1,14 +1,17 @@
 """How far default fits part when features are written in other units.
 
     python tests/benchmarks/bench_indifference.py [DATA ...] [--activation NAME] [--hidden 100 100]
+        [--unbounded]
 
 On the data sets of `bench_race.py`: the largest difference of a test row's prediction after
 whole trainings, in probability or deviations of the target, and behind it that of the median
-row. One hidden layer of 100 units, or others. Sparse data are not shifted.
+row. One hidden layer of 100 units, or others; `--unbounded` lets late momentum be as large as
+it likes. Sparse data are not shifted.
 """
 
 import argparse
 import warnings
+from unittest import mock
 
 import numpy as np
 from bench_race import HIDDEN, NAMES, load_task
@@ -16,6 +19,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.training import momentum
 
 
 def changes(X):
@@ -68,11 +72,13 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", metavar="DATA", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--activation", default=RiemannianMLPClassifier().activation)
     parser.add_argument("--hidden", type=int, nargs="+", default=HIDDEN, help="layer sizes")
+    parser.add_argument("--unbounded", action="store_true", help="no bound on late momentum")
     arguments = parser.parse_args()
+    free_steps = np.inf if arguments.unbounded else momentum.FREE_STEPS
     network = {
         "hidden_layer_sizes": tuple(arguments.hidden),
         "activation": arguments.activation,
     }
     warnings.simplefilter("ignore")
-    with threadpool_limits(1):
+    with threadpool_limits(1), mock.patch.object(momentum, "FREE_STEPS", free_steps):
         main(arguments.names or NAMES, **network)
