@@ -55,7 +55,8 @@ class LossPoint:
     def softened(self, share):
         """The same point with softened slopes; see `Linearization.softened`."""
         other = copy(self)
-        other.__dict__.pop("backpropagated", None)
+        for name in ("backpropagated", "_gradient"):
+            other.__dict__.pop(name, None)
         other.lin, other._values = self.lin.softened(share), (None, None)
         return other
 
@@ -81,6 +82,10 @@ class LossPoint:
 
     def gradient(self):
         """Minus the gradient of the mean loss: theta, then output parameters."""
+        return self._gradient
+
+    @cached_property
+    def _gradient(self):
         edges = self.lin.edge_mean(self.backpropagated)
         if not self.output.n_parameters:
             return edges

