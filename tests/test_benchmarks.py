@@ -1,5 +1,6 @@
 """The benchmark commands work, and their results hold what they should."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -26,6 +27,46 @@ def test_quick_suite(tmp_path):
         assert row["ratios"]["euclidean"] == 1
         assert all(value > 0 for kind in ("ratios", "megabytes") for value in row[kind].values())
     assert set(results["slopes"]) == {"rows", "units", "fan-in", "outputs"}
+
+
+# --------------------------------------------------------------------- tables
+@pytest.fixture(scope="module")
+def raw_tables():
+    """The module that reads them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        return importlib.import_module("raw_tables")
+
+
+ROWS = [f"{i}, {'red' if i % 2 else 'blue'}, {'' if i else '<null>'}, {i / 2}" for i in range(40)]
+ROWS[3] = "?, red, <null>, 1.5"
+ROWS[4] = "4, blue, ?, 2.0"
+
+
+@pytest.mark.parametrize(
+    "text, layout",
+    [
+        ("\n".join(ROWS), {}),
+        ("\n".join(["number,colour,gaps,y", *ROWS]), {"left_out": ()}),
+        ("@relation t\n@attribute colour {red, blue}\n@DATA\n" + "\n".join(ROWS), {}),
+        ("\n".join(ROWS).replace(",", ";"), {"delimiter": ";", "target": 3}),
+    ],
+)
+def test_tables_of_numbers_words_and_gaps(raw_tables, text, layout):
+    columns, target = raw_tables.read_columns(text, **layout)
+    # One row in forty has no number, three have a gap in a column of blanks.
+    numbers, colours = columns
+    assert numbers == tuple(str(i) for i in range(40) if i != 3)
+    assert set(colours) == {"red", "blue"} and target[:4] == ("0.0", "0.5", "1.0", "2.0")
+    assert raw_tables.is_numeric(numbers) and not raw_tables.is_numeric(colours)
+
+
+def test_columns_may_be_left_out(raw_tables):
+    columns, _ = raw_tables.read_columns("\n".join(ROWS), left_out=(1,))
+    assert len(columns) == 1
+    named = "\n".join(["number,colour,gaps,y", *ROWS])
+    columns, target = raw_tables.read_columns(named, target=0, left_out=("colour", "gaps"))
+    assert target[0] == "0" and columns == [tuple(str(i / 2) for i in range(40) if i != 3)]
 
 
 # --------------------------------------------------------------------- instructions
