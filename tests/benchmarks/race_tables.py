@@ -58,6 +58,10 @@ def _mean(results, what):
     return float(np.mean(values)) if values else np.nan
 
 
+def _share(value):
+    return f"{value:.3g}" if np.isfinite(value) else "-"
+
+
 def _geometric(values):
     values = np.array([v for v in values if not np.isnan(v)])
     reached = values[np.isfinite(values)]
@@ -76,7 +80,7 @@ def print_tables(folder):
     # The best of three needs them all.
     rivals = [rival for rival in RIVALS if rival in fits or len(fits) == len(FITS)]
     print("Time until the training loss at which the default Adam ended, and until 1.05 x its")
-    print("best test loss, as shares of its own times (medians over seeds).\n")
+    print("best test loss, as shares of its own times (medians over seeds); - is never.\n")
     _print_row("data", *(f"{r}: train" for r in rivals), *(f"{r}: test" for r in rivals), "pace")
     print("|---" * (2 + 2 * len(rivals)) + "|")
     columns = []
@@ -84,7 +88,7 @@ def print_tables(folder):
         times = [_times(competitors, rival) for rival in rivals]
         columns.append([t[0] for t in times] + [t[1] for t in times])
         pace = _mean(competitors["ours"], _pace) / _mean(competitors["adam"], _pace)
-        _print_row(name, *(f"{c:.3g}" for c in columns[-1]), f"{pace:.2f}")
+        _print_row(name, *map(_share, columns[-1]), f"{pace:.2f}")
     _print_row("geometric mean", *map(_geometric, np.array(columns).T), "")
     print(
         "\nTest scores after training, means over seeds; in the end test losses of ours and Adam.\n"
