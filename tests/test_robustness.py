@@ -17,6 +17,9 @@ from sknatgrad import (
     RiemannianMLPRegressor,
 )
 from sknatgrad.training import Objective
+from sknatgrad.training.evidence import Evidence
+from sknatgrad.training.history import History
+from sknatgrad.training.passes import BatchPass
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -338,6 +341,29 @@ def test_huge_and_tiny_targets(scale, batch_size):
     assert (np.corrcoef(found.T, y)[2, :2] > 0.7).all()
 
 
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_what_is_too_small_for_a_float_is_no_error(method):
+    """Whatever NumPy is told of it: outputs that are certain say so to many digits."""
+    X, y = load_breast_cancer(return_X_y=True)
+    named = {"classes": [0, 1]} if method == "partial_fit" else {}
+    with np.errstate(all="raise"):
+        getattr(RiemannianMLPClassifier(random_state=0), method)(X.astype(np.float32), y, **named)
+        rows = np.random.RandomState(0).randn(40, 4) * 1e-300
+        reg = RiemannianMLPRegressor(hidden_layer_sizes=(1, 1, 1), random_state=0, max_iter=30)
+        getattr(reg, method)(rows, rows[:, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e20])
+def test_scores_of_single_precision_targets_of_any_size(scale):
+    """R^2 squares them."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X.astype(np.float32), y.astype(np.float32)
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(4,), random_state=0, max_iter=20)
+    want = reg.fit(X, y).score(X, y)
+    scaled = np.float32(scale) * y
+    assert reg.fit(X, scaled).score(X, scaled) == pytest.approx(want, abs=1e-4)
+
+
 # ------------------------------------------------------------------- interrupts
 def interrupted(monkeypatch, call, kind, parameters, method="fit"):
     """An estimator whose objective raises KeyboardInterrupt at a call; whether it came through."""
@@ -401,6 +427,52 @@ def test_interrupts(monkeypatch, kind, mode):
             # A stream has no held-out rows.
             est.set_params(early_stopping=False).partial_fit(X, *targets)
         assert np.isfinite(answer(est, X)).all()
+
+
+@pytest.mark.parametrize("place", ["step", "record", "penalty"])
+def test_an_interrupted_pass_leaves_nothing_behind(monkeypatch, place):
+    """Neither in parameters and curves, nor in the penalty: all is as after the pass before."""
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = {"hidden_layer_sizes": (4,), "random_state": 0, "tol": 0.0}
+    want = RiemannianMLPClassifier(max_iter=10, **settings).fit(X, y)
+    owner, name = {
+        "step": (BatchPass, "run"),
+        "record": (History, "record"),
+        "penalty": (Evidence, "end_pass"),
+    }[place]
+    method, count = getattr(owner, name), [0]
+
+    def interrupting(self, *arguments):
+        result = method(self, *arguments)
+        count[0] += 1
+        if count[0] == 11:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(owner, name, interrupting)
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = RiemannianMLPClassifier(max_iter=20, **settings).fit(X, y)
+    assert found.n_iter_ == 10 and found.alpha_ == want.alpha_
+    for curve in ("loss_curve_", "learning_rate_curve_", "feature_alpha_"):
+        np.testing.assert_array_equal(getattr(found, curve), getattr(want, curve))
+    assert len(found.time_curve_) == 10
+    np.testing.assert_array_equal(found.predict_proba(X), want.predict_proba(X))
+
+
+def test_an_interrupt_while_storing_leaves_the_fit_before(monkeypatch):
+    """Not half of each."""
+    X, y = load_iris(return_X_y=True)
+    clf = RiemannianMLPClassifier((4,), random_state=0, max_iter=4).fit(X, y)
+    before = dict(vars(clf))
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(History, "best_score", property(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        clf.set_params(max_iter=6).fit(X, y)
+    fitted = ("_parameters", "loss_", "loss_curve_", "n_iter_", "alpha_", "t_")
+    assert all(vars(clf)[name] is before[name] for name in fitted)
 
 
 @pytest.mark.parametrize("kind", KINDS)

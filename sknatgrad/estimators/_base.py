@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
+from ..training.overflow import quiet
 from ..training.passes import Path
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
@@ -210,11 +211,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         """A fit that fails before it has trained leaves the estimator as it was.
 
         However it ends, NumPy warns as before: an interrupt may come while an inner
-        `errstate` is being left, which then never is.
+        `errstate` is being left, which then never is. What is too small for a float is 0.
         """
         before = dict(vars(self))
         try:
-            with np.errstate():
+            with np.errstate(under="ignore"):
                 yield
         except BaseException:
             vars(self).clear()
@@ -270,26 +271,33 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
                 "or fit anew with warm_start=False."
             )
 
+    @quiet()
     def _store(self, outcome, state, settings, seen):
-        history = state.history
-        self._state, self.metric_ = state, settings.metric
-        self._parameters = state.coordinates.outward(state.path.average)
-        self._stored = self._parameters.copy()
-        self.alpha_ = state.strength.alpha
-        self.feature_alpha_ = state.strength.of_features(self.topology_.n_inputs)
-        self.n_iter_ = outcome.n_iter
-        self.t_ = seen + outcome.n_seen
-        self.loss_ = outcome.loss
-        self.loss_curve_ = history.losses
-        self.best_loss_ = self.loss_ if history.best_loss is None else history.best_loss
-        self.validation_scores_ = history.validation_scores or None
-        self.validation_loss_curve_ = history.validation_losses or None
-        self.best_validation_score_ = history.best_score
-        self.learning_rate_curve_, self.time_curve_ = history.rates, history.times
-        self.n_rejected_steps_ = history.n_rejected
-        self.n_layers_ = len(self.topology_.levels) + 1
-        self.n_outputs_ = self.topology_.n_outputs
-        self.out_activation_ = self._output.link_name
+        history, parameters = state.history, state.coordinates.outward(state.path.average)
+        fitted = {
+            "_state": state,
+            "metric_": settings.metric,
+            "_parameters": parameters,
+            "_stored": parameters.copy(),
+            "alpha_": state.strength.alpha,
+            "feature_alpha_": state.strength.of_features(self.topology_.n_inputs),
+            "n_iter_": outcome.n_iter,
+            "t_": seen + outcome.n_seen,
+            "loss_": outcome.loss,
+            "loss_curve_": history.losses,
+            "best_loss_": outcome.loss if history.best_loss is None else history.best_loss,
+            "validation_scores_": history.validation_scores or None,
+            "validation_loss_curve_": history.validation_losses or None,
+            "best_validation_score_": history.best_score,
+            "learning_rate_curve_": history.rates,
+            "time_curve_": history.times,
+            "n_rejected_steps_": history.n_rejected,
+            "n_layers_": len(self.topology_.levels) + 1,
+            "n_outputs_": self.topology_.n_outputs,
+            "out_activation_": self._output.link_name,
+        }
+        # At once: an interrupt may come anywhere.
+        vars(self).update(fitted)
 
     def _check_validation_data(self, X_val, y_val, sample_weight_val):
         if X_val is None:

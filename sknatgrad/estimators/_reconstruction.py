@@ -5,6 +5,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ..training.overflow import quiet
 from ._by_blocks import in_memory, lazy_on_dask
 from ._prediction import in_precision
 from ._weights import check_weights
@@ -121,7 +122,8 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             rows = X[chunk]
             target = rows.toarray().T if sparse.issparse(rows) else rows.T
             v = self._linearize(rows).output_preactivations
-            scores[chunk] = -self._bound_output.loss(v, target)
+            with quiet():
+                scores[chunk] = -self._bound_output.loss(v, target)
         return scores
 
     def score(self, X, y=None, sample_weight=None):

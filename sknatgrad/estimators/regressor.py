@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
@@ -13,6 +14,11 @@ from ._inspection import SupervisedInspectionMixin
 from ._loss_parameter import LossParameter
 from ._number_training import NumberTrainingMixin
 from ._prediction import in_precision
+
+
+def _r2(y, predicted, sample_weight=None):
+    """`r2_score`; the squares of single-precision numbers would soon overflow."""
+    return r2_score(np.asarray(y, float), np.asarray(predicted, float), sample_weight=sample_weight)
 
 
 @lazy_on_dask("predict")
@@ -167,7 +173,7 @@ class RiemannianMLPRegressor(
 
     loss = LossParameter()
 
-    _score_of = staticmethod(r2_score)
+    _score_of = staticmethod(_r2)
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
         "loss": [StrOptions({"squared_error", "poisson"})],

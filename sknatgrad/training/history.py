@@ -44,15 +44,17 @@ class History:
         self._start = time.perf_counter()
 
     def record(self, loss, rate):
-        """Add one pass; it counts from the moment when its loss is there."""
+        """Add one pass."""
         self.rates.append(rate)
         self.times.append(self._offset + time.perf_counter() - self._start)
         self.losses.append(loss * self.unit)
 
-    def drop_unfinished(self):
+    def keep(self, n_passes, n_scores):
         """Take out what an interrupt has left of a pass that does not count."""
-        for curve in (self.rates, self.times):
-            del curve[len(self.losses) :]
+        for curve in (self.losses, self.rates, self.times):
+            del curve[n_passes:]
+        for curve in (self.validation_scores, self.validation_losses):
+            del curve[n_scores:]
 
     def forget(self, kept):
         """Keep the last passes only, so that an endless stream does not fill memory."""

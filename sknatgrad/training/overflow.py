@@ -1,4 +1,4 @@
-"""Numbers that grow too large."""
+"""Numbers that grow too large, or too small."""
 
 from contextlib import contextmanager
 
@@ -7,10 +7,11 @@ import numpy as np
 
 @contextmanager
 def quiet():
-    """No warnings of what overflows; a context, or with parentheses a decorator.
+    """No warnings of what overflows or vanishes; a context, or with parentheses a decorator.
 
     Step rules reject losses that are not finite, and `Trainer` ends where one remains or
-    a parameter is not: so nothing of it goes unnoticed, and warnings say nothing new.
+    a parameter is not: so nothing of it goes unnoticed, and warnings say nothing new. What is
+    too small for a float is 0, as good as any.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         yield

@@ -29,6 +29,15 @@ class Stopping:
     least_loss: float = 0.0
 
 
+@dataclass(frozen=True)
+class _Reached:
+    """Where training is after its last whole pass."""
+
+    n_iter: int
+    path: object
+    strength: object
+
+
 class NotFiniteError(ValueError):
     """The loss or a parameter has stopped being finite."""
 
@@ -65,8 +74,8 @@ class Trainer:
     def __init__(self, passes, history, stopping, validate=None, observer=None, evidence=None):
         self.passes, self.history, self.stopping = passes, history, stopping
         self.validate, self.observer, self.evidence = validate, observer, evidence
-        self.path = passes.path
         self._before = len(history.losses), len(history.validation_scores)
+        self._reached = self._now(0)
         self.best, self._without_gain = -np.inf, 0
         self._best_path, self.interrupted, self.ran_out = None, False, False
 
@@ -84,24 +93,31 @@ class Trainer:
         except KeyboardInterrupt:
             self.interrupted = True
             self._drop_unfinished()
-        if self._best_path is not None:
-            self.path = self._best_path
 
     @property
     def n_iter(self):
         """Completed passes."""
-        return len(self.history.losses) - self._before[0]
+        return self._reached.n_iter
+
+    @property
+    def path(self):
+        """After the last of them; the best one, once there is a validation."""
+        return self._reached.path if self._best_path is None else self._best_path
 
     @property
     def final_loss(self):
         """Training loss of the last pass, in the history's unit; NaN without one."""
         return self.history.losses[-1] if self.n_iter else np.nan
 
+    def _now(self, n_iter):
+        strength = None if self.evidence is None else self.passes.objective.penalty.strength
+        return _Reached(n_iter, self.passes.path, strength)
+
     def _drop_unfinished(self):
-        history = self.history
-        history.drop_unfinished()
-        for curve in (history.validation_scores, history.validation_losses):
-            del curve[self._before[1] + self.n_iter :]
+        n_losses, n_scores = self._before
+        self.history.keep(n_losses + self.n_iter, n_scores + self.n_iter)
+        if self.evidence is not None:
+            self.passes.objective.penalty.strength = self._reached.strength
 
     @property
     def parameters(self):
@@ -115,7 +131,7 @@ class Trainer:
             loss, data_loss, score, held_out_loss = self._pass()
             self._record(data_loss, score, held_out_loss)
             asked = self.observer is not None and self.observer.end(
-                self.n_iter, self.final_loss, score, self.path
+                self.n_iter, self.final_loss, score, self._reached.path
             )
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
             stalled = self._stalled(-loss if score is None else score)
@@ -153,14 +169,14 @@ class Trainer:
             self.best -= change
 
     def _record(self, loss, score, held_out_loss):
-        # Nothing here can fail or be slow: a pass counts as a whole or not at all.
-        self.path = self.passes.path
+        # A pass counts as a whole, by the last line, or not at all: an interrupt may come anywhere.
         if score is not None:
             self.history.validation_scores.append(score)
             self.history.validation_losses.append(held_out_loss)
         self.history.record(loss, self.passes.rule.rate)
         if self.evidence is not None:
             self.evidence.end_pass()
+        self._reached = self._now(self.n_iter + 1)
 
     def _stalled(self, value):
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
@@ -168,5 +184,5 @@ class Trainer:
         if value > self.best:
             self.best = value
             if self.validate is not None:
-                self._best_path = self.path
+                self._best_path = self._reached.path
         return self._without_gain >= self.stopping.n_iter_no_change
