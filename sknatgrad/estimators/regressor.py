@@ -58,9 +58,9 @@ class RiemannianMLPRegressor(
     output_activation : str or Activation, default="auto"
         Activation of the output units where the output allows several.
     connectivity : None, int, float, "paper", list of matrices or Topology, default=None
-        Full, random links into each unit, density, masks (n_in, n_out) one a pair of
-        layers, or any graph; "paper" draws five links out of each unit in the first half
-        of the layers, and five into each in the second.
+        Full, random links into each unit (all where there are no more), density, masks
+        (n_in, n_out) one a pair of layers, or any graph; "paper" draws five links out of
+        each unit in the first half of the layers, and five into each in the second.
     damping : float, default=0.01
         See `damping_mode`.
     damping_mode : {"relative", "absolute"}, default="relative"
@@ -125,7 +125,8 @@ class RiemannianMLPRegressor(
     Attributes
     ----------
     coefs_, intercepts_ : list of array
-        Weights (n_in, n_out) and biases (n_out,) of each layer.
+        Weights (n_in, n_out) and biases (n_out,) of each layer: copies, `set_coefs` changes
+        them.
     alpha_ : float
         Strength of the penalty at the end.
     feature_alpha_ : ndarray of shape (n_features_in_,)
@@ -254,7 +255,8 @@ class RiemannianMLPRegressor(
             Dask arrays stay on their workers; see doc/scaling.md.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
-            Not negative. Weight k counts as k copies of the row.
+            Not negative. Weight k counts as k copies of the row, exactly so
+            in whole batches.
         X_val, y_val, sample_weight_val : array-like, optional
             Held-out data for early stopping, instead of a share of X.
 

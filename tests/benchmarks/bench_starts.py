@@ -4,6 +4,7 @@ Run as ``python tests/benchmarks/bench_starts.py``. Five folds, three seeds; R^2
 minus the log-loss of classifications.
 """
 
+import argparse
 import warnings
 from unittest import mock
 
@@ -33,10 +34,10 @@ TASKS = {
 }
 
 
-def score(data, n_units, seed, n_init):
+def score(data, n_units, seed, n_init, activation):
     """The mean over the folds."""
     X, y = data
-    settings = {"hidden_layer_sizes": n_units, "activation": "tanh"}
+    settings = {"hidden_layer_sizes": n_units, "activation": activation}
     settings |= {"random_state": seed, "n_init": n_init}
     folds = {"n_splits": 5, "shuffle": True, "random_state": seed}
     if y.dtype.kind == "f":
@@ -52,19 +53,32 @@ def last_loss(model, settings, data, state):
     return state.history.losses[-1]
 
 
-def print_row(name, n_init):
+def print_row(name, n_init, activation):
     """A row of a Markdown table."""
-    values = [np.mean([score(*task, seed, n_init) for seed in range(3)]) for task in TASKS.values()]
+    values = [
+        np.mean([score(*task, seed, n_init, activation) for seed in range(3)])
+        for task in TASKS.values()
+    ]
     print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + " |", flush=True)
+
+
+def main():
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--activation", default="log_relu")
+    parser.add_argument("--starts", type=int, nargs="+", default=[1, 5, 15])
+    arguments = parser.parse_args()
+    print("| starts | " + " | ".join(TASKS) + " |")
+    print("|---" * (1 + len(TASKS)) + "|")
+    with threadpool_limits(1):
+        for n_init in arguments.starts:
+            print_row(f"{n_init}", n_init, arguments.activation)
+        for n_init in arguments.starts:
+            if n_init > 1:
+                with mock.patch.object(_starts, "compared_by", last_loss):
+                    print_row(f"{n_init}, by training loss", n_init, arguments.activation)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print("| starts | " + " | ".join(TASKS) + " |")
-    print("|---" * (1 + len(TASKS)) + "|")
-    with threadpool_limits(1):
-        for n_init in (1, 5, 15):
-            print_row(f"{n_init}", n_init)
-        for n_init in (5, 15):
-            with mock.patch.object(_starts, "compared_by", last_loss):
-                print_row(f"{n_init}, by training loss", n_init)
+    main()
