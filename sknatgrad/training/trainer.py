@@ -93,6 +93,9 @@ class Trainer:
         except KeyboardInterrupt:
             self.interrupted = True
             self._drop_unfinished()
+        except NotFiniteError:
+            self._drop_unfinished()
+            raise
 
     @property
     def n_iter(self):
