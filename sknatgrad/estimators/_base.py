@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
-from ..training.overflow import quiet
 from ..training.passes import Path
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
@@ -271,9 +270,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
                 "or fit anew with warm_start=False."
             )
 
-    @quiet()
     def _store(self, outcome, state, settings, seen):
-        history, parameters = state.history, state.coordinates.outward(state.path.average)
+        history = state.history
+        with np.errstate(under="ignore"):
+            parameters = state.coordinates.outward(state.path.average)
         fitted = {
             "_state": state,
             "metric_": settings.metric,

@@ -1,7 +1,7 @@
 """Our defaults on raw data against scikit-learn's MLP on scaled data, over real data sets.
 
     python tests/benchmarks/bench_race.py run [DATA ...] [--seeds 0 1 2] [--only ours] --out FOLDER
-    python tests/benchmarks/bench_race.py table --out FOLDER
+    python tests/benchmarks/bench_race.py table --out FOLDER [FOLDER ...]
     python tests/benchmarks/bench_race.py compare --out FOLDER [FOLDER ...]
 
 `run` keeps one small file a fit and skips those that are there; `table` reads them, and
@@ -139,7 +139,7 @@ def main():
             hidden = tuple(arguments.hidden)
             run(names, arguments.seeds, arguments.only, arguments.out[0], options, hidden)
     elif arguments.what == "table":
-        print_tables(arguments.out[0])
+        print_tables(arguments.out)
     else:
         print_comparison(arguments.out)
 

@@ -65,7 +65,7 @@ def print_row(name, n_init, activation):
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--activation", default="log_relu")
+    parser.add_argument("--activation", default=RiemannianMLPClassifier().activation)
     parser.add_argument("--starts", type=int, nargs="+", default=[1, 5, 15])
     arguments = parser.parse_args()
     print("| starts | " + " | ".join(TASKS) + " |")

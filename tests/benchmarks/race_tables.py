@@ -6,10 +6,10 @@ from collections import defaultdict
 import numpy as np
 
 
-def read(folder):
+def read(*folders):
     """Results by data set, competitor and seed."""
     results = defaultdict(lambda: defaultdict(dict))
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(path for folder in folders for path in folder.glob("*.json")):
         name, competitor, seed = path.stem.split("--")
         results[name][competitor.replace("_", " ")][int(seed)] = json.loads(path.read_text())
     return results
@@ -73,9 +73,9 @@ RIVALS = ("ours", "no penalty", "best of three", "l-bfgs")
 FITS = ("ours", "no penalty", "adam", "adam 1e-4", "adam 1e-2", "l-bfgs")
 
 
-def print_tables(folder):
-    """Markdown tables of times and of scores."""
-    results = read(folder)
+def print_tables(folders):
+    """Markdown tables of times and of scores, and how often ours is at least as good as Adam."""
+    results = read(*folders)
     fits = [fit for fit in FITS if all(fit in fitted for fitted in results.values())]
     # The best of three needs them all.
     rivals = [rival for rival in RIVALS if rival in fits or len(fits) == len(FITS)]
@@ -99,6 +99,19 @@ def print_tables(folder):
         scores = [_mean(competitors[c], _score) for c in fits]
         losses = [_mean(competitors[c], _test_loss) for c in ("ours", "adam")]
         _print_row(name, *(f"{s:.4f}" for s in scores), *(f"{v:.3g}" for v in losses))
+    _print_counts(results)
+
+
+def _print_counts(results):
+    pairs = [(fitted["ours"], fitted["adam"]) for fitted in results.values()]
+    scores = [
+        round(_mean(ours, _score), 4) >= round(_mean(adam, _score), 4) for ours, adam in pairs
+    ]
+    losses = np.array([_mean(ours, _test_loss) / _mean(adam, _test_loss) for ours, adam in pairs])
+    print(
+        f"\nOf {len(pairs)} sets, scores of ours are at least those of adam on {sum(scores)}, test "
+        f"losses lower on {np.sum(losses < 1)} ({np.exp(np.log(losses).mean()):.2f} of adam's)."
+    )
 
 
 def print_comparison(folders):

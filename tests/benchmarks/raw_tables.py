@@ -30,7 +30,7 @@ def read_columns(text, target=-1, delimiter=",", left_out=()):
 
 def is_numeric(column):
     """Whether all words are numbers."""
-    return all(_is_number(word) for word in column)
+    return all(map(_is_number, column))
 
 
 def _rows(text, delimiter):
@@ -40,12 +40,12 @@ def _rows(text, delimiter):
         for row in csv.reader(io.StringIO(body), delimiter=delimiter)
         if row
     ]
-    named = not any(_is_number(word) for word in rows[0]) and _holds_numbers(rows[1:])
+    named = _holds_numbers(rows[1]) and not _holds_numbers(rows[0])
     return (rows[0], rows[1:]) if named else ([], rows)
 
 
-def _holds_numbers(rows):
-    return any(_is_number(word) for word in rows[0])
+def _holds_numbers(row):
+    return any(map(_is_number, row))
 
 
 def _is_number(word):
