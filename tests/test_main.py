@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,6 +169,11 @@ def test_version_and_help(capsys):
     output = capsys.readouterr().out
     assert output.startswith(f"sknatgrad {__version__}\n")
     assert all(name in output for name in METRICS) and "examples:" in output
+
+
+def test_the_version_to_cite_is_this_one():
+    lines = (Path(__file__).parents[1] / "CITATION.cff").read_text().splitlines()
+    assert f"version: {__version__}" in lines
 
 
 def test_without_matplotlib_there_is_a_table_and_a_hint(tmp_path, capsys, monkeypatch):

@@ -5,8 +5,8 @@ pinned archives (network needed once), checks their SHA-256 and keeps them in a 
 every loader then works offline from those archives with numpy + scipy (pandas only for
 `meats` and the wide ones).  Never commit the archives or arrays: licences differ per data set.
 
-    python benchmark_datasets.py fetch [core|extra|NAME ...]
-    python benchmark_datasets.py check [NAME ...]      # shapes, balance, checksum of each data set
+    python data_sets.py fetch [core|extra|NAME ...]
+    python data_sets.py check [NAME ...]      # shapes, balance, checksum of each data set
 
     X, y = load("letter");  train, test = split("letter", seed=0)
 
@@ -16,6 +16,7 @@ a 0/1 matrix (multilabel) or X itself (auto-encoding).  Nothing is standardised 
 
 from __future__ import annotations
 
+import argparse
 import csv
 import gzip
 import hashlib
@@ -542,6 +543,19 @@ def check(names):
         )
 
 
+def main(argv=None):
+    parser = argparse.ArgumentParser(description="Data sets of the race.")
+    parser.add_argument("what", choices=["fetch", "check"])
+    known = {*DATASETS, *(spec.role for spec in DATASETS.values()), *SOURCES}
+    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets; all by default")
+    args = parser.parse_args(argv)
+    if unknown := set(args.names) - (known if args.what == "fetch" else set(DATASETS)):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if args.what == "fetch":
+        fetch(*args.names)
+    else:
+        check(args.names or DATASETS)
+
+
 if __name__ == "__main__":
-    what, rest = sys.argv[1], sys.argv[2:]
-    fetch(*rest) if what == "fetch" else check(rest or DATASETS)
+    main()
