@@ -18,6 +18,7 @@ from selection import spread
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sknatgrad import (
@@ -616,6 +617,54 @@ def test_num5_autoencoder_of_nothing():
     """NUM-5 All features 0: reconstructed, and no 0/0."""
     est = make("ae").fit(np.zeros((20, 3)))
     np.testing.assert_allclose(est.predict(np.zeros((2, 3))), 0, atol=1e-3)
+
+
+# ------------------------------------------------------- early stopping
+def test_sto6_equal_accuracy_is_told_apart_by_the_loss():
+    """STO-6 Of rare events accuracy says the same after every pass; the loss keeps falling."""
+    rng = np.random.default_rng(3)
+    X, T = rng.normal(size=(600, 3)), rng.normal(size=(5000, 3))
+    y, t = (rng.random(len(Z)) < 0.05 * np.exp(0.8 * Z[:, 0]) for Z in (X, T))
+    est = make("clf", early_stopping=True).fit(X, y)
+    scores, losses = np.array(est.validation_scores_), np.array(est.validation_loss_curve_)
+    best = scores == scores.max()
+    assert best[0] and losses[best].min() < 0.9 * losses[0]
+    assert est.n_iter_ > 11
+    assert roc_auc_score(t, est.predict_proba(T)[:, 1]) > 0.65
+
+
+def test_sto7_rare_events_as_numbers():
+    """STO-7 Held-out rows without an event are no error, whatever the loss."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.zeros(120)
+    y[5] = 2.0
+    for loss in ("squared_error", "poisson"):
+        est = make("reg", loss=loss, early_stopping=True, max_iter=20).fit(X, y)
+        assert finite(est.predict(X)) and finite(est.validation_scores_)
+    assert finite(make("reg", early_stopping=True).fit(X, np.c_[X[:, 0], y]).predict(X))
+
+
+def test_sto8_classes_too_rare_to_be_held_out():
+    """STO-8 A class of one row, or more classes than held-out rows: each is trained on."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    rare = (X[:, 0] > 0).astype(int)
+    rare[7] = 2
+    for y in (rare, np.arange(100) % 40, rare.astype(str)):
+        est = make("clf", early_stopping=True, max_iter=5).fit(X, y)
+        assert len(est.classes_) == len(np.unique(y)) and proper(est.predict_proba(X))
+    with pytest.raises(ValueError, match="one sample only"):
+        make("clf", early_stopping=True).fit(X[:9], np.arange(9))
+    fraction = np.float32(0.2)
+    make("clf", early_stopping=True, validation_fraction=fraction, max_iter=2).fit(X, rare)
+
+
+@pytest.mark.parametrize("kind", ["clf", "reg"])
+def test_sca1_scalar_in_place_of_a_table(kind):
+    """SCA-1 A number is no table."""
+    with pytest.raises(ValueError, match="2D array"):
+        make(kind).fit(np.float64(3.0), [1])
 
 
 # ------------------------------------------------------- labels, targets

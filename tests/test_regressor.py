@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
-from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
+from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error, r2_score
 from sklearn.model_selection import GridSearchCV
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
@@ -244,24 +244,35 @@ def test_early_stopping(data, batch_size):
 
 
 # ------------------------------------------------------------------- the parameter `loss`
-def test_held_out_targets_are_checked_before_work_starts(data):
-    """Where R^2 is not defined the fit before is left alone; constant columns do not count."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_held_out_targets_that_are_constant(data, weighted):
+    """R^2 is then 0, or 1 of an exact answer, and the held-out loss says which pass is kept."""
     X, y = data
-    reg = make(max_iter=3).fit(X, y).set_params(early_stopping=True, max_iter=2)
-    before, ones = reg.predict(X), np.ones(len(y))
-    for targets in (ones, np.column_stack([ones, ones])):
-        with pytest.raises(ValueError, match="no target is constant"):
-            reg.fit(X, targets)
-    for X_val, y_val, w in ((X[:1], y[:1], None), (X[:3], 0.1 * ones[:3], None), (X, y, 1)):
-        w = w and np.r_[1.0, np.zeros(len(y) - 1)]
-        with pytest.raises(ValueError, match="no target is constant"):
-            reg.fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w)
-    with pytest.raises(ValueError, match="no target is constant"):
-        reg.fit(X[:9], y[:9])
-    assert reg.n_iter_ == 3
-    np.testing.assert_array_equal(reg.predict(X), before)
+    reg = make(early_stopping=True, max_iter=30)
+    if weighted:
+        last = {"sample_weight_val": np.r_[1.0, np.zeros(len(y) - 1)]}
+        reg.fit(X, y, X_val=X, y_val=y, **last)
+        assert reg.loss(X[:1], y[:1]) == pytest.approx(min(reg.validation_loss_curve_))
+    else:
+        reg.fit(X, y, X_val=X[:3], y_val=np.full(3, 0.1))
+        assert reg.loss(X[:3], np.full(3, 0.1)) == pytest.approx(min(reg.validation_loss_curve_))
+    assert set(reg.validation_scores_) == {0.0} and reg.n_iter_ > 1
+    ones = np.ones(len(y))
+    for targets in (ones, np.column_stack([ones, -ones])):
+        np.testing.assert_allclose(reg.fit(X, targets).predict(X), targets)
+        assert set(reg.validation_scores_) == {1.0}
+
+
+def test_constant_held_out_columns_do_not_count(data):
+    """Of several targets those that vary among the held-out rows make the score."""
+    X, y = data
+    rare = (np.arange(len(y)) == 0).astype(float)
+    kw = dict(early_stopping=True, max_iter=5)
+    reg = make(**kw).fit(X, np.c_[y, rare], X_val=X[1:], y_val=np.c_[y, rare][1:])
+    predicted = reg.predict(X[1:])[:, 0]
+    assert reg.best_validation_score_ == pytest.approx(r2_score(y[1:], predicted))
     scores = reg.fit(X, y).validation_scores_
-    both = make(max_iter=2, early_stopping=True).fit(X, np.column_stack([y, 0.1 * ones]))
+    both = make(max_iter=2, early_stopping=True).fit(X, np.column_stack([y, np.full(len(y), 0.1)]))
     assert both.validation_scores_[0] == pytest.approx(scores[0], abs=0.1)
 
 

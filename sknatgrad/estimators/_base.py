@@ -85,7 +85,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         """How many output units the targets need."""
         raise NotImplementedError
 
-    def _scorer(self, training, held_out):
+    def _scorer(self, held_out):
         """What scores held-out `Data`, checked before work starts.
 
         A function of (bound output, output pre-activations, encoded target, weight), or
@@ -153,7 +153,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
         settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        scored = None if validation is None else (validation, self._scorer(data, validation))
+        scored = None if validation is None else (validation, self._scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
         calls = [
             (model, settings, data, seed, deepcopy(previous), scored, watcher)

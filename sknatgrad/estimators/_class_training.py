@@ -96,7 +96,7 @@ class ClassTrainingMixin:
     def _stratify(self, y):
         return y if self._labels.single else None
 
-    def _scorer(self, training, held_out):
+    def _scorer(self, held_out):
         return self._accuracy
 
     def _accuracy(self, output, v, target, weight):

@@ -58,5 +58,5 @@ class NumberTrainingMixin:
     def _n_output_units(self):
         return self._n_targets
 
-    def _scorer(self, training, held_out):
-        return MeanR2.on(held_out, training)
+    def _scorer(self, held_out):
+        return MeanR2.on(held_out)

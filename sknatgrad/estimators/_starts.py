@@ -78,5 +78,6 @@ def _watched(number, *call):
 
 def _rank(result):
     number, outcome, _ = result
-    values = np.nan_to_num([outcome.criterion, outcome.loss], nan=np.inf, posinf=np.inf).tolist()
-    return outcome.error is not None, *values, number
+    values = np.append(outcome.criterion, outcome.loss)
+    values = np.nan_to_num(values, nan=np.inf, posinf=np.inf).tolist()
+    return outcome.error is not None, values, number

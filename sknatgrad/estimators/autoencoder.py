@@ -47,9 +47,9 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         See `damping_mode`.
     damping_mode : {"relative", "absolute"}, default="relative"
         Relative damping adds to each weight's entry its own centred variance times
-        `damping`, and keeps the invariances; training also adds small intrinsic
-        safeguards (doc/training.md). Absolute damping is ``A + damping * Id``, as in
-        the paper's experiment, and breaks them.
+        `damping`, and keeps the invariances; unless it is 0, training also changes the
+        metric by intrinsic safeguards (doc/training.md). Absolute damping is ``A +
+        damping * Id``, as in the paper's experiment, and breaks them.
     learning_rate : str, default="auto"
         "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a
         worse loss, else times 1.1), "trust_region" (the default on mini-batches: caps the
@@ -306,7 +306,7 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
     def _n_output_units(self):
         return self.n_features_in_
 
-    def _scorer(self, training, held_out):
+    def _scorer(self, held_out):
         return None  # held-out rows are scored by their log-likelihood
 
     def loss(self, X, sample_weight=None):

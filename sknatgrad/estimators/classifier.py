@@ -55,9 +55,9 @@ class RiemannianMLPClassifier(
         See `damping_mode`.
     damping_mode : {"relative", "absolute"}, default="relative"
         Relative damping adds to each weight's entry its own centred variance times
-        `damping`, and keeps the invariances; training also adds small intrinsic
-        safeguards (doc/training.md). Absolute damping is ``A + damping * Id``, as in
-        the paper's experiment, and breaks them.
+        `damping`, and keeps the invariances; unless it is 0, training also changes the
+        metric by intrinsic safeguards (doc/training.md). Absolute damping is ``A +
+        damping * Id``, as in the paper's experiment, and breaks them.
     learning_rate : str, default="auto"
         "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a
         worse loss, else times 1.1), "trust_region" (the default on mini-batches: caps the
@@ -105,7 +105,8 @@ class RiemannianMLPClassifier(
         Start from the fitted parameters.
     early_stopping : bool, default=False
         Hold out a stratified share of the rows and stop when the score on it stops
-        improving; the best parameters are kept.
+        improving, and of equal scores the loss; the best parameters are kept. One row of
+        each class at least is trained on.
     validation_fraction : float, default=0.1
         Share of the rows held out.
     n_iter_no_change : int or inf, default=10
@@ -118,8 +119,8 @@ class RiemannianMLPClassifier(
 
     Attributes
     ----------
-    classes_ : ndarray or list of ndarray
-        Class labels.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of several labels a row, their numbers.
     coefs_, intercepts_ : list of array
         Weights (n_in, n_out) and biases (n_out,) of each layer: copies, `set_coefs` changes
         them.

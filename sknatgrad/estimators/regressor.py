@@ -54,7 +54,7 @@ class RiemannianMLPRegressor(
         "fisher", "euclidean"; `sknatgrad.METRICS` lists all.
     output : str or Output, default="auto"
         Reading of the output units: "square", "poisson" or "bernoulli" (targets in [0, 1]), or
-        a list of one a target. "auto" follows `loss`; with ``loss="poisson"`` no other is meant.
+        a list of one a target. "auto" follows `loss`; with ``loss="poisson"`` others raise.
     output_activation : str or Activation, default="auto"
         Activation of the output units where the output allows several.
     connectivity : None, int, float, "paper", list of matrices or Topology, default=None
@@ -65,9 +65,9 @@ class RiemannianMLPRegressor(
         See `damping_mode`.
     damping_mode : {"relative", "absolute"}, default="relative"
         Relative damping adds to each weight's entry its own centred variance times
-        `damping`, and keeps the invariances; training also adds small intrinsic
-        safeguards (doc/training.md). Absolute damping is ``A + damping * Id``, as in
-        the paper's experiment, and breaks them.
+        `damping`, and keeps the invariances; unless it is 0, training also changes the
+        metric by intrinsic safeguards (doc/training.md). Absolute damping is ``A +
+        damping * Id``, as in the paper's experiment, and breaks them.
     learning_rate : str, default="auto"
         "line_search" (the default on whole batches), "adaptive" (the paper's: halve on a
         worse loss, else times 1.1), "trust_region" (the default on mini-batches: caps the
@@ -115,8 +115,8 @@ class RiemannianMLPRegressor(
     warm_start : bool, default=False
         Start from the fitted parameters.
     early_stopping : bool, default=False
-        Hold out a share of the rows and stop when the score on it stops
-        improving; the best parameters are kept.
+        Hold out a share of the rows and stop when the score on it stops improving, and
+        of equal scores the loss; the best parameters are kept.
     validation_fraction : float, default=0.1
         Share of the rows held out.
     n_iter_no_change : int or inf, default=10

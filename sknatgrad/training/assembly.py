@@ -124,12 +124,13 @@ def make_stopping(model, settings, state, validation, streaming):
     """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
     if streaming:
         return Stopping(1, 0.0, 1)
-    stopping, unit = settings.stopping, state.loss_unit
+    stopping, least = settings.stopping, 0.0 if model.output.nonnegative else -np.inf
+    tol = stopping.tol * state.loss_unit
+    loss_tol = tol * state.history.unit
     if validation is not None:
         _, score = validation
-        unit = 1.0 if score is not None else unit * state.history.unit
-    least = 0.0 if model.output.nonnegative else -np.inf
-    return replace(stopping, tol=stopping.tol * unit, least_loss=least)
+        tol = loss_tol if score is None else stopping.tol
+    return replace(stopping, tol=tol, loss_tol=loss_tol, least_loss=least)
 
 
 def make_validator(model, settings, state, data, score):

@@ -38,6 +38,16 @@ class History:
         """Highest validation score since the fit began; None without."""
         return max(self.validation_scores[self._of_fit[1] :], default=None)
 
+    @property
+    def best_held_out(self):
+        """Minus the highest validation score since the fit began, and its lowest loss.
+
+        The less, the better is a start; None without held-out rows.
+        """
+        first = self._of_fit[1]
+        pairs = zip(self.validation_scores[first:], self.validation_losses[first:], strict=True)
+        return min(((-score, loss) for score, loss in pairs), default=None)
+
     def resume(self):
         """Go on after a pause: times continue where they ended."""
         self._offset = self.times[-1] if self.times else 0.0

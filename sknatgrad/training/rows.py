@@ -20,7 +20,7 @@ def is_sliceable(X):
 
     A `numpy.memmap` is; other arrays of NumPy, tables and sparse matrices are not.
     """
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray | np.generic):
         return isinstance(X, np.memmap)
     if sparse.issparse(X) or hasattr(X, "iloc") or hasattr(X, "__dask_graph__"):
         return False

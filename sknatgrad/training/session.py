@@ -199,11 +199,11 @@ def start_and_run(model, settings, data, seed, previous=None, validation=None, o
 def compared_by(model, settings, data, state):
     """What tells good starts from bad ones once they have run; the less, the better.
 
-    Minus the best validation score where there is one, else what `criterion` says of
-    the training data.
+    Where rows are held out, a pair: minus the best validation score, and its loss, which
+    tells equal scores apart. Else what `criterion` says of the training data.
     """
-    if state.history.best_score is not None:
-        return -state.history.best_score
+    if state.history.best_held_out is not None:
+        return state.history.best_held_out
     data = data.in_units_of(state.row_weight)
     objective = make_objective(model, settings, data, state, state.strength.alpha > 0)
     adapts = settings.adapts_alpha(model.network)
@@ -228,7 +228,7 @@ class Outcome:
         Whether `max_iter` passes were not enough.
     error : NotFiniteError or None
         What ended it, if it overflowed.
-    criterion : float
+    criterion : float or tuple of float
         Of `compared_by`, where there are several starts.
     """
 
@@ -238,7 +238,7 @@ class Outcome:
     interrupted: bool
     ran_out: bool = False
     error: NotFiniteError | None = None
-    criterion: float = np.nan
+    criterion: float | tuple = np.nan
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ class Stopping:
         Largest number of passes.
     tol : float
         A pass that improves the best value by less than this gains nothing.
+    loss_tol : float
+        The same of the held-out loss, which tells equal validation scores apart.
     n_iter_no_change : int or float
         Stop after so many passes in a row without gain.
     least_loss : float
@@ -27,6 +29,7 @@ class Stopping:
     tol: float
     n_iter_no_change: float
     least_loss: float = 0.0
+    loss_tol: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class Trainer:
     history : History
     stopping : Stopping
     validate : callable, optional
-        Takes parameters, returns (score, loss) on held-out data; the best score
-        is then what counts, and its parameters are kept.
+        Takes parameters, returns (score, loss) on held-out data. What counts is then
+        the best score, and of equal scores the lowest loss: its parameters are kept.
     evidence : Evidence, optional
         Chooses the strength of the penalty now and then.
     observer : object, optional
@@ -76,7 +79,7 @@ class Trainer:
         self.validate, self.observer, self.evidence = validate, observer, evidence
         self._before = len(history.losses), len(history.validation_scores)
         self._reached = self._now(0)
-        self.best, self._without_gain = -np.inf, 0
+        self.best, self._best_loss, self._without_gain = -np.inf, np.inf, 0
         self._best_path, self.interrupted, self.ran_out = None, False, False
 
     def run(self):
@@ -137,7 +140,7 @@ class Trainer:
                 self.n_iter, self.final_loss, score, self._reached.path
             )
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
-            stalled = self._stalled(-loss if score is None else score)
+            stalled = self._stalled(*((-loss, np.inf) if score is None else (score, held_out_loss)))
             if asked or stalled or (spent and not self._searching):
                 return
         self.ran_out = self.stopping.max_iter > 0
@@ -181,11 +184,18 @@ class Trainer:
             self.evidence.end_pass()
         self._reached = self._now(self.n_iter + 1)
 
-    def _stalled(self, value):
+    def _stalled(self, value, loss):
+        """Whether too many passes in a row have gained nothing.
+
+        Where scores are equal the loss tells: accuracy may stay the same for long while
+        probabilities are learnt, of rare classes above all.
+        """
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
+        if value >= self.best:
+            gained |= loss < self._best_loss - self.stopping.loss_tol
         self._without_gain = 0 if gained else self._without_gain + 1
-        if value > self.best:
-            self.best = value
+        if value > self.best or (value == self.best and loss < self._best_loss):
+            self.best, self._best_loss = value, loss
             if self.validate is not None:
                 self._best_path = self._reached.path
         return self._without_gain >= self.stopping.n_iter_no_change
