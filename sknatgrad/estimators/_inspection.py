@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics import get_metric
+from ..metrics import check_damping, get_metric
 from ..network.parameters import join, split
 from ..training import Objective
 from ._prediction import in_precision
@@ -99,11 +99,7 @@ class InspectionMixin:
         metric = self._chosen_metric(metric, objective)
         damping = self.damping if damping is None else damping
         mode = self.damping_mode if damping_mode is None else damping_mode
-        if not damping >= 0 or mode not in ("relative", "absolute"):
-            raise ValueError(
-                "damping must be >= 0 and damping_mode 'relative' or 'absolute'; got "
-                f"{damping!r} and {mode!r}."
-            )
+        check_damping(damping, mode)
         gradient, statistics = objective.differentiate(
             objective.evaluate(self._parameters), metric, self._generator(random_state)
         )

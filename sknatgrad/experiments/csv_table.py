@@ -11,7 +11,6 @@ from pathlib import Path
 
 MISSING = frozenset(["", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"])
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_OPTION = {"\t": "tab"}
 
 
 class TableError(ValueError):
@@ -89,7 +88,11 @@ def read_table(path, separator=","):
     ------
     TableError
         If there is no such file, or it is not a table.
+    ValueError
+        If the separator is not one character.
     """
+    if len(separator) != 1 or separator in '"\r\n':
+        raise ValueError(f"separator must be one character, got {separator!r}.")
     text, notes = _decode(_read_bytes(Path(path)))
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True
@@ -158,8 +161,7 @@ def _other_separator(header):
     if len(header) == 1:
         for separator, called in _SEPARATORS.items():
             if separator in header[0]:
-                option = _OPTION.get(separator, separator)
-                return f"The header seems to be parted by {called}: --separator {option!r}."
+                return f"The header seems to be parted by {called}: separator {separator!r}?"
     return ""
 
 

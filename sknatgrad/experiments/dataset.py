@@ -62,7 +62,11 @@ def make_dataset(table, target, task=None):
     ------
     TableError
         If there is nothing to learn, or from nothing.
+    ValueError
+        If there is no such task.
     """
+    if task is not None:
+        check_task(task)
     position = table.position(target)
     entries = np.array(table.columns[position], dtype=object)
     values, remarks = _parse(entries, table.separator)
@@ -80,6 +84,12 @@ def make_dataset(table, target, task=None):
     columns = [(n, c) for i, (n, c) in enumerate(zip(table.names, table.columns, strict=True))]
     del columns[position]
     return _with_features(columns, table.separator, known, task, labels[known], report)
+
+
+def check_task(task):
+    """Raise ValueError if there is no such task."""
+    if task not in TASKS:
+        raise ValueError(f"task must be one of {TASKS}, got {task!r}.")
 
 
 def _with_features(columns, separator, known, task, target, report):
@@ -142,10 +152,11 @@ def _parse(entries, separator):
 
 def _numbers(entries):
     try:
-        # float() also reads 1_000, which no other program writes for a number.
-        return [float(entry) if "_" not in entry else float("no") for entry in entries]
+        numbers = [float(entry) for entry in entries]
     except ValueError:
         return None
+    # float() also reads 1_000, which no other program writes for a number.
+    return None if any("_" in entry for entry in entries) else numbers
 
 
 def _on_almost_numbers(entries):
@@ -223,7 +234,7 @@ def _task(name, values, present, known, task):
         other = next(entry for entry in present if _numbers([entry]) is None)
         raise TableError(
             f"the target {name!r} has entries that are no numbers, such as {other!r}: "
-            "--task classification?"
+            "is this a task of classification?"
         )
     if task is not None:
         return task, ""
@@ -231,7 +242,7 @@ def _task(name, values, present, known, task):
         return "classification", "guessed: its entries are no numbers"
     distinct = len(np.unique(values[known]))
     guess = f"guessed: it has numbers of {distinct} different values"
-    return TASKS[distinct > MOST_CLASSES], guess
+    return "regression" if distinct > MOST_CLASSES else "classification", guess
 
 
 def _class_names(entries, values):

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from ..estimators import RiemannianMLPClassifier
-from .unwrapping import even_times, final_estimator
+from ..plotting.naming import final_estimator
+from .runs import even_times
 
 TARGET = 0.05
 # Both libraries say this when Ctrl-C ends a fit early; a race must then end as well.

@@ -15,7 +15,7 @@ def format_table(results, target=TARGET):
     Parameters
     ----------
     results : list of Result
-    target : float, default=0.01
+    target : float, default=0.05
         Training loss up to which passes and seconds are counted.
 
     Returns
@@ -125,7 +125,7 @@ def save_figure(results, path, title="", target=TARGET, ylabel="training log-los
     results : list of Result
     path : str or Path
     title : str, default=""
-    target : float or None, default=0.01
+    target : float or None, default=0.05
         Marked by a thin line.
     ylabel : str, default="training log-loss (nats)"
 

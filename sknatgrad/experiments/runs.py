@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from .table import number, text_table
-from .unwrapping import even_times
 
 OUTCOMES = (
     "train_score",
@@ -188,3 +187,20 @@ def _finite(value):
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def even_times(seconds, n_passes):
+    """Times of passes that are taken to last equally long.
+
+    Parameters
+    ----------
+    seconds : float
+        Of all passes together.
+    n_passes : int
+
+    Returns
+    -------
+    ndarray of shape (n_passes,)
+        Seconds from the start to the end of each pass.
+    """
+    return seconds * np.arange(1, n_passes + 1) / max(1, n_passes)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 from ..estimators import RiemannianMLPClassifier, RiemannianMLPRegressor
 from ..plotting.naming import method_name
 from .csv_table import TableError
+from .dataset import check_task
 from .race import Competitor, plain_gradient_note
 
 METRICS = ("qd_bp", "kron_bp")
@@ -83,12 +84,12 @@ def _check_parts(train, test, classification):
         unseen = sorted(set(test) - set(train))
         if unseen:
             raise TableError(
-                f"class {unseen[0]!r} has no training row: choose a smaller --test-size."
+                f"class {unseen[0]!r} has no training row: choose a smaller share of test rows."
             )
     elif len(test) < 2:
-        raise TableError("R^2 needs two test rows or more: choose a larger --test-size.")
+        raise TableError("R^2 needs two test rows or more: choose a larger share of test rows.")
     if len(set(train)) == 1:
-        raise TableError("all training rows have the same target: choose another --seed.")
+        raise TableError("all training rows have the same target: choose another seed.")
 
 
 def _encode(dataset, train, test):
@@ -150,7 +151,13 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     -------
     list of Competitor
         scikit-learn's last: the network with Adam and the linear model standardised.
+
+    Raises
+    ------
+    ValueError
+        If there is no such task or metric.
     """
+    check_task(task)
     regression = task == "regression"
     common = {"random_state": random_state}
     if max_iter is not None:

@@ -5,7 +5,7 @@ Every metric is a modulus (what a change of a unit counts) times a reduction
 entry of `METRICS`.
 """
 
-from .metric import Metric
+from .metric import Metric, check_damping
 from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct, Safeguarded
 from .point import LossPoint
 from .reductions import (
@@ -76,8 +76,7 @@ def get_metric(metric, n_mc_samples=1):
             f"{sorted(ALIASES)}, or pass a Metric object."
         )
     modulus, reduction = METRICS[name]
-    arguments = (n_mc_samples,) if modulus is MonteCarlo else ()
-    return Metric(modulus(*arguments), reduction())
+    return Metric(modulus.make(n_mc_samples), reduction())
 
 
 __all__ = [
@@ -100,5 +99,6 @@ __all__ = [
     "RootDiagonal",
     "Safeguarded",
     "Unitwise",
+    "check_damping",
     "get_metric",
 ]

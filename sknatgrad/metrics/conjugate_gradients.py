@@ -30,7 +30,7 @@ def conjugate_gradients(operator, rhs, tolerance, max_iter):
         Relative error in the norm of A, as estimated: each step lowers the square of the
         error by a known amount, and what is left to lower is the rest of the geometric
         series that the last two steps begin. Iterates and estimate change as the solution
-        does under any change of coordinates that M takes part in.
+        does under any change of coordinates that the preconditioner takes part in.
     max_iter : int
 
     Returns
@@ -38,6 +38,10 @@ def conjugate_gradients(operator, rhs, tolerance, max_iter):
     solution : ndarray of shape (n, m)
     converged : ndarray of bool, shape (n,)
         A system without a usable metric (null, or not finite) counts as converged, to 0.
+
+    Notes
+    -----
+    One product and one preconditioning an iteration, of the systems that are left.
     """
     solution, converged = np.zeros_like(rhs), np.zeros(len(rhs), dtype=bool)
     active, iterate, residual = np.arange(len(rhs)), np.zeros_like(rhs), rhs.copy()

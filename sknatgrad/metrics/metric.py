@@ -1,5 +1,7 @@
 """A metric on the parameters: a modulus times a reduction."""
 
+from numbers import Real
+
 import numpy as np
 
 from .linalg import ScaledFactor
@@ -96,6 +98,11 @@ class Metric:
         -------
         callable
             Takes minus the gradient of the loss: theta, then output parameters.
+
+        Raises
+        ------
+        ValueError
+            If there is no such damping.
         """
         network, own = statistics
         size = topology.n_parameters
@@ -115,8 +122,17 @@ class Metric:
         return solve_both
 
 
+def check_damping(damping, mode):
+    """Raise ValueError if there is no such damping."""
+    if not (isinstance(damping, Real) and 0 <= damping < np.inf):
+        raise ValueError(f"damping must be a finite number >= 0, got {damping!r}.")
+    if mode not in ("relative", "absolute"):
+        raise ValueError(f"damping_mode must be 'relative' or 'absolute', got {mode!r}.")
+
+
 def split_damping(damping, mode, size, ridge=None):
     """Damping as the pair (relative factor, absolute diagonal or None)."""
+    check_damping(damping, mode)
     if mode == "relative":
         return damping, ridge
     absolute = np.full(size, float(damping))

@@ -75,8 +75,10 @@ class LossPoint:
 
         Their moduli are those of the places where they were computed.
         """
-        whole = copy(points[0])
-        whole.lin = type(whole.lin).joined([point.lin for point in points], weights)
+        first = points[0]
+        whole = object.__new__(LossPoint)
+        whole.lin = type(first.lin).joined([point.lin for point in points], weights)
+        whole.output, whole.v = first.output, first.v[:, :0]
         whole._values = modulus, np.hstack([point.values(modulus) for point in points])
         return whole
 

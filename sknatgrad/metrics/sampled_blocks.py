@@ -20,8 +20,8 @@ from .linalg import (
     without_bias,
 )
 
-# Below this fan-in blocks cost little, and their directions are exact to rounding errors;
-# doc/metrics.md has the measurements.
+# The directions of blocks are exact to rounding errors, and two equivalent fits stay together
+# for longer: below this fan-in that is worth what blocks cost (doc/metrics.md).
 SMALLEST_FAN_IN = 128
 # So many numbers are never too many.
 _SMALL = 1 << 22

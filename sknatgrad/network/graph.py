@@ -15,8 +15,7 @@ def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
     graph = sparse.csr_array(adjacency, copy=True)
     if graph.shape[0] != graph.shape[1]:
         raise ValueError(f"An adjacency matrix must be square, got shape {graph.shape}.")
-    graph.sum_duplicates()
-    graph.eliminate_zeros()
+    clean_links(graph)
     depth = _depths(graph)
     fan_in = np.diff(graph.tocsc().indptr)
     if n_inputs is None:
@@ -28,6 +27,20 @@ def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
         raise ValueError("Input units must have no incoming links.")
     outputs = _check_outputs(graph, n_inputs, outputs)
     return _build(cls, graph, depth, n_inputs, outputs)
+
+
+def clean_links(matrix):
+    """Sum what is stored twice and drop what is 0, in place.
+
+    Raises
+    ------
+    ValueError
+        If an entry is NaN or infinite.
+    """
+    if not np.isfinite(matrix.data).all():
+        raise ValueError("Links must not contain NaN or infinity: 0 is no link.")
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
 
 
 def _check_outputs(graph, n_inputs, outputs):

@@ -20,10 +20,23 @@ class Network:
     topology : Topology
     activations : tuple of Activation
         One a level.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many activations as levels.
     """
 
     topology: Topology
     activations: tuple
+
+    def __post_init__(self):
+        n_levels = len(self.topology.levels)
+        if len(self.activations) != n_levels:
+            raise ValueError(
+                f"activations has {len(self.activations)} entries, the topology {n_levels} levels: "
+                "give one for each."
+            )
 
     @classmethod
     def build(cls, topology, hidden="tanh", output="identity"):
@@ -42,7 +55,7 @@ class Network:
         ValueError
             If an activation is unknown or their number does not fit.
         """
-        n_hidden = sum(outputs is None for outputs in topology.level_outputs)
+        n_hidden = topology.n_hidden_levels
         names = list(hidden) if isinstance(hidden, list | tuple) else [hidden] * n_hidden
         if len(names) != n_hidden:
             raise ValueError(
@@ -85,5 +98,20 @@ class Network:
         -------
         Linearization
             Costs O(links x samples).
+
+        Raises
+        ------
+        ValueError
+            If theta or X does not have that shape.
         """
-        return Linearization(self, theta, as_inputs(X), sample_weight, empty)
+        if np.shape(theta) != (self.topology.n_parameters,):
+            raise ValueError(
+                f"theta must have shape ({self.topology.n_parameters},), got {np.shape(theta)}."
+            )
+        inputs = as_inputs(X)
+        if inputs.values.shape[0] != self.topology.n_inputs:
+            raise ValueError(
+                f"X has {inputs.values.shape[0]} columns, the network {self.topology.n_inputs} "
+                "inputs."
+            )
+        return Linearization(self, theta, inputs, sample_weight, empty)

@@ -34,14 +34,14 @@ def reparametrize(network, theta, alpha=1.0, beta=0.0, gamma=1.0):
     Raises
     ------
     ValueError
-        If an alpha or gamma is 0.
+        If an alpha or gamma is 0, or an array does not have that shape.
     """
     topology = network.topology
     hidden = np.ones(topology.n_units, dtype=bool)
     hidden[topology.outputs] = False
     alpha, beta, gamma = (
-        np.where(hidden, np.broadcast_to(x, topology.n_units), default).astype(float)
-        for x, default in ((alpha, 1.0), (beta, 0.0), (gamma, 1.0))
+        np.where(hidden, _one_each(name, x, topology.n_units), default).astype(float)
+        for name, x, default in (("alpha", alpha, 1.0), ("beta", beta, 0.0), ("gamma", gamma, 1.0))
     )
     if not (alpha.all() and gamma.all()):
         raise ValueError("alpha and gamma must not be 0.")
@@ -80,10 +80,11 @@ def rescale_inputs(network, theta, scale=1.0, shift=0.0):
     Raises
     ------
     ValueError
-        If a scale is 0.
+        If a scale is 0, or an array does not have that shape.
     """
     topology = network.topology
-    scale, shift = (np.broadcast_to(x, topology.n_inputs) for x in (scale, shift))
+    scale = _one_each("scale", scale, topology.n_inputs)
+    shift = _one_each("shift", shift, topology.n_inputs)
     if not scale.all():
         raise ValueError("scale must not be 0.")
     n_units = topology.n_units
@@ -94,6 +95,8 @@ def rescale_inputs(network, theta, scale=1.0, shift=0.0):
 
 def convert_sigmoids(network, theta, to):
     """Write all sigmoid units, outputs included, with another sigmoid.
+
+    Other units, those that `reparametrize` made among them, stay as they are.
 
     Between "logistic" and "tanh" these are the paper's equations for weights and
     biases (section "Gradient descents and metrics", "from sigmoid to tanh"); there
@@ -139,8 +142,21 @@ def convert_sigmoids(network, theta, to):
     return Network(topology, tuple(activations)), _rewrite(topology, theta, scale, shift, gamma)
 
 
+def _one_each(name, values, count):
+    """One value for each, from an array of them or a single one."""
+    if np.shape(values) not in ((), (count,)):
+        raise ValueError(
+            f"{name} must be a number or have shape ({count},), not {np.shape(values)}."
+        )
+    return np.broadcast_to(values, count)
+
+
 def _rewrite(topology, theta, scale, shift, gamma):
     """Parameters for sources ``scale a + shift`` and pre-activations ``v / gamma``."""
+    if np.shape(theta) != (topology.n_parameters,):
+        raise ValueError(
+            f"theta must have shape ({topology.n_parameters},), not {np.shape(theta)}."
+        )
     # The last entry is of the constant, the source of biases.
     scale, shift = np.append(scale, 1.0)[topology.source], np.append(shift, 0.0)[topology.source]
     rewritten = theta / scale

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from .fan_in import fan_in_groups
-from .graph import from_adjacency
+from .graph import clean_links, from_adjacency
 from .level import next_level
 
 
@@ -197,6 +197,11 @@ class Topology:
         """Whether the outputs are the last level, and no other, and feed no unit."""
         return all(outputs is None for outputs in self.level_outputs[:-1])
 
+    @property
+    def n_hidden_levels(self):
+        """Number of levels that are not outputs."""
+        return sum(outputs is None for outputs in self.level_outputs)
+
     @cached_property
     def groups(self):
         """All units by fan-in, a tuple of `FanInGroup`; full levels have one each."""
@@ -285,8 +290,5 @@ def _link_table(mask):
     if getattr(mask, "ndim", 0) != 2:
         raise ValueError("A link mask must be a two-dimensional matrix.")
     by_target = sparse.csc_array(mask, copy=True)
-    if not np.isfinite(by_target.data).all():
-        raise ValueError("A link mask must not contain NaN or infinity: 0 is no link.")
-    by_target.sum_duplicates()
-    by_target.eliminate_zeros()
+    clean_links(by_target)
     return by_target.shape, by_target.indptr.astype(int), by_target.indices.astype(int)

@@ -37,8 +37,10 @@ def get_output(output, activation="auto", n_outputs=None):
     if isinstance(output, list | tuple):
         if n_outputs not in (None, len(output)):
             raise ValueError(f"output has {len(output)} entries, there are {n_outputs} targets.")
-        known = {name: get_output(name, activation) for name in set(output)}
-        return Mixed([known[name] for name in output])
+        named = {name: get_output(name, activation) for name in output if isinstance(name, str)}
+        return Mixed(
+            [named[one] if isinstance(one, str) else get_output(one, activation) for one in output]
+        )
     if not isinstance(output, str) or output not in OUTPUTS:
         raise ValueError(
             f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an Output object."

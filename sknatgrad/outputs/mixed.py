@@ -20,7 +20,7 @@ class Mixed(Output):
     Raises
     ------
     ValueError
-        If an output is over classes.
+        If an output is over classes, or has parameters of its own.
     """
 
     name = "mixed"
@@ -30,6 +30,8 @@ class Mixed(Output):
         for output in outputs:
             if output.discrete:
                 raise ValueError(f"output {output.name!r} reads classes and can't be mixed.")
+            if output.start(1).size:
+                raise ValueError(f"output {output.name!r} has own parameters and can't be mixed.")
         distinct = {id(output): output for output in outputs}
         self.groups = [
             (output, np.flatnonzero([other is output for other in outputs]))
@@ -82,10 +84,13 @@ class Mixed(Output):
         return self._by_unit(lambda output, rows: output.score(v[rows], target[rows]))
 
     def fisher_factor(self, v, columns=slice(None)):
-        factor = np.zeros((len(v), len(v), v.shape[1]))
+        chosen = np.arange(len(v))[columns]
+        factor = np.zeros((len(v), len(chosen), v.shape[1]))
         for output, rows in self.groups:
-            factor[np.ix_(rows, rows)] = output.fisher_factor(v[rows])
-        return factor[:, columns]
+            places = np.flatnonzero(np.isin(chosen, rows))
+            own = np.searchsorted(rows, chosen[places])
+            factor[np.ix_(rows, places)] = output.fisher_factor(v[rows], own)
+        return factor
 
     def whitened(self, v, change):
         return self._by_unit(lambda output, rows: output.whitened(v[rows], change[rows]))

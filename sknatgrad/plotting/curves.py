@@ -5,7 +5,7 @@ from itertools import cycle
 
 import numpy as np
 
-from .naming import method_name
+from .naming import final_estimator, method_name
 
 AXES = {"passes": "passes over the data", "seconds": "seconds"}
 # Okabe and Ito's colours, told apart by colour-blind readers too; each comes with its
@@ -74,8 +74,9 @@ class TrainingCurveDisplay:
         Parameters
         ----------
         estimators : list of estimators
-            With a `loss_curve_`, and a `time_curve_` for plots against seconds. Of a
-            pipeline the last step counts. scikit-learn's own have no time curve.
+            With a `loss_curve_`, and a `time_curve_` for plots against seconds. Of
+            pipelines and searches the estimator that learns. scikit-learn's own have no
+            time curve.
         names : list of str, optional
             The metrics' names by default, or the classes' where there is none.
 
@@ -88,7 +89,7 @@ class TrainingCurveDisplay:
         ValueError
             If an estimator has no loss curve.
         """
-        finals = [getattr(est, "steps", [(None, est)])[-1][1] for est in estimators]
+        finals = [final_estimator(estimator) for estimator in estimators]
         for est in finals:
             if not hasattr(est, "loss_curve_"):
                 raise ValueError(

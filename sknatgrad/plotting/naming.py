@@ -1,4 +1,4 @@
-"""What estimators are called in figures and tables."""
+"""Which estimator does the learning, and what it is called in figures and tables."""
 
 from ..metrics import METRICS
 
@@ -26,3 +26,35 @@ def method_name(estimator):
         kinds = type(estimator.metric_.modulus), type(estimator.metric_.reduction)
         return next((name for name, parts in METRICS.items() if parts == kinds), metric)
     return metric if isinstance(metric, str) else type(estimator).__name__
+
+
+def final_estimator(fitted):
+    """The innermost fitted estimator, which does the learning.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Unwrapped while it is a pipeline, a search with a best estimator, or a
+        `TransformedTargetRegressor`.
+
+    Returns
+    -------
+    estimator
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> final_estimator(make_pipeline(StandardScaler(), Ridge()))
+    Ridge()
+    """
+    while True:
+        if hasattr(fitted, "steps"):
+            fitted = fitted.steps[-1][1]
+        elif hasattr(fitted, "best_estimator_"):
+            fitted = fitted.best_estimator_
+        elif hasattr(fitted, "regressor_"):
+            fitted = fitted.regressor_
+        else:
+            return fitted

@@ -148,7 +148,7 @@ class Curvature(Noise):
 
     @property
     def n_hidden_levels(self):
-        return len(self._topology.levels) - 1
+        return self._topology.n_hidden_levels
 
     @cached_property
     def _parts(self):

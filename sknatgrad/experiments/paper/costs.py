@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...training import History
+from ...training.penalty import Strength
 from ...training.session import begin
 from .store import read_kept, write_kept
 from .training import advance, settings_of
@@ -66,7 +67,9 @@ class _Timer:
         model, data, theta = setting
         self._method, self._n_samples = method, len(data.X)
         settings = settings_of(method, self._n_samples)
-        state = begin(model, settings, data, np.random.RandomState(0), (theta, History(), 0.0))
+        state = begin(
+            model, settings, data, np.random.RandomState(0), (theta, History(), Strength())
+        )
         self._training, self._state = (model, data), state
         self.timings = []
         step = self._seconds_a_step(1)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...training import History, Stopping
+from ...training.penalty import Strength
 from ...training.session import begin, run
 from ...training.settings import Settings
 from .methods import FIRST_RATE
@@ -76,7 +77,7 @@ def train(setting, settings, seed=0):
     """
     model, data, theta = setting
     rng = np.random.RandomState(seed)
-    state = begin(model, settings, data, rng, previous=(theta, History(), 0.0))
+    state = begin(model, settings, data, rng, previous=(theta, History(), Strength()))
     advance(model, settings, data, state)
     return state.history
 

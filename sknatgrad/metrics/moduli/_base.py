@@ -33,6 +33,11 @@ class Modulus:
     vanishes_with_residual = False
     random = False
 
+    @classmethod
+    def make(cls, n_mc_samples=1):
+        """The modulus, with as many drawn targets a sample if it draws any."""
+        return cls()
+
     def n_seeds(self, n_outputs):
         """Number of backpropagations a sample."""
         return 1

@@ -1,5 +1,7 @@
 """The Monte-Carlo Fisher modulus."""
 
+from numbers import Integral
+
 import numpy as np
 
 from ._base import Modulus
@@ -21,9 +23,13 @@ class MonteCarlo(Modulus):
     random = True
 
     def __init__(self, n_samples=1):
-        if n_samples < 1:
-            raise ValueError(f"n_mc_samples must be at least 1, got {n_samples!r}.")
+        if not (isinstance(n_samples, Integral) and n_samples >= 1):
+            raise ValueError(f"n_mc_samples must be an integer >= 1, got {n_samples!r}.")
         self.n_samples = n_samples
+
+    @classmethod
+    def make(cls, n_mc_samples=1):
+        return cls(n_mc_samples)
 
     def n_seeds(self, n_outputs):
         return self.n_samples

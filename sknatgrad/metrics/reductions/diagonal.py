@@ -4,14 +4,15 @@ import numpy as np
 
 from ..linalg import safe_divide
 from ._base import Reduction
-from .plus_kronecker import PlusKronecker
+from .plus_kronecker import Mixable
 
 
-class Diagonal(Reduction):
+class Diagonal(Mixable):
     """Keep ``A_00`` and ``A_ii``.
 
-    Not invariant. With the backpropagated modulus: diagonal Gauss-Newton (paper,
-    after Definition "Quasi-diagonal backpropagated metric gradient"). O(n d).
+    Invariant when activities are scaled, not when they are shifted. With the
+    backpropagated modulus: diagonal Gauss-Newton (paper, after Definition
+    "Quasi-diagonal backpropagated metric gradient"). O(n d).
     """
 
     prefix = "diag"
@@ -19,9 +20,6 @@ class Diagonal(Reduction):
 
     def statistics(self, point, modulus, rng):
         return (point.lin.edge_mean(point.values(modulus, rng), power=2),)
-
-    def with_kronecker(self, share, widening=0.0):
-        return PlusKronecker(self, share, widening)
 
     def moments(self, point, widening):
         return (point.lin.source_moments(widening)[1],)

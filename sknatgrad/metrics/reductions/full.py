@@ -4,6 +4,7 @@ import numpy as np
 
 from ..linalg import pseudo_solve, rounding, safe_divide, scaled_solve
 from ._base import Reduction
+from .full_plus_kronecker import FullPlusKronecker
 
 # 1 GB of doubles.
 LARGEST_MATRIX = 130_000_000
@@ -59,9 +60,7 @@ class Full(Reduction):
         return lambda gradient: solve(topology, matrix, gradient, damping, mean, diagonal)
 
     def with_kronecker(self, share, widening=0.0):
-        from .full_plus_kronecker import FullPlusKronecker
-
-        return FullPlusKronecker(share, widening)
+        return FullPlusKronecker(self, share, widening)
 
     def block(self, topology, statistics, unit):
         row = topology.row(unit)

@@ -6,7 +6,6 @@ from scipy.linalg import cho_factor, cho_solve
 from ..linalg import centred_variance
 from ..moduli import sum_of_squares
 from ._base import Reduction
-from .full import Full
 from .kronecker import Kronecker
 
 
@@ -18,15 +17,16 @@ class FullPlusKronecker(Reduction):
 
     Parameters
     ----------
+    base : Full
     share, widening : float
     """
 
-    prefix = ""
     needs_seeds = True
+    factored = True
 
-    def __init__(self, share, widening=0.0):
+    def __init__(self, base, share, widening=0.0):
         self.share, self.widening = share, widening
-        self._full, self._kronecker = Full(), Kronecker()
+        self._full, self._kronecker = base, Kronecker()
 
     def statistics(self, point, modulus, rng):
         # Sampled seeds must be the same for both parts.

@@ -19,17 +19,14 @@ class PlusKronecker(Reduction):
 
     Parameters
     ----------
-    base : Reduction
-        Offers ``moments(point, widening)``, means of products of activities alone, and
-        ``mixed(topology, statistics, moments, share)``, its statistics of A + share K.
+    base : Mixable
     share, widening : float
     """
 
     def __init__(self, base, share, widening=0.0):
         self.base, self.share, self.widening = base, share, widening
-        self.prefix, self.needs_seeds = base.prefix, base.needs_seeds
-        self.factored, self.recursive = base.factored, base.recursive
-        self.invariant = base.invariant
+        for name in ("needs_seeds", "factored", "recursive", "natural", "invariant"):
+            setattr(self, name, getattr(base, name))
 
     def statistics(self, point, modulus, rng):
         return (
@@ -63,3 +60,18 @@ class PlusKronecker(Reduction):
 
     def check(self, topology, n_samples, n_seeds, averaged):
         self.base.check(topology, n_samples, n_seeds, averaged)
+
+
+class Mixable(Reduction):
+    """A reduction whose statistics can have those of its own Kronecker form added."""
+
+    def moments(self, point, widening):
+        """Means of products of activities alone: the statistics where ``c = 1``."""
+        raise NotImplementedError
+
+    def mixed(self, topology, statistics, moments, share):
+        """The statistics of ``A + share * K``, from those of A and the moments."""
+        raise NotImplementedError
+
+    def with_kronecker(self, share, widening=0.0):
+        return PlusKronecker(self, share, widening)

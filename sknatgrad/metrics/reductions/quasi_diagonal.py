@@ -4,13 +4,12 @@ import numpy as np
 
 from ...compiled import get_kernels, loops
 from ..linalg import centred_moments, centred_variance, rounding, safe_divide
-from ._base import Reduction
-from .plus_kronecker import PlusKronecker
+from .plus_kronecker import Mixable
 
 _NOTHING = np.empty(0)
 
 
-class QuasiDiagonal(Reduction):
+class QuasiDiagonal(Mixable):
     """Keep ``A_00``, ``A_0i`` and ``A_ii``.
 
     The reduced matrix is ``diag(A) + v v^T / A_00 - diag(v v^T / A_00)`` with v
@@ -25,9 +24,6 @@ class QuasiDiagonal(Reduction):
 
     def statistics(self, point, modulus, rng):
         return point.lin.edge_moments(point.values(modulus, rng))
-
-    def with_kronecker(self, share, widening=0.0):
-        return PlusKronecker(self, share, widening)
 
     def moments(self, point, widening):
         return tuple(point.lin.source_moments(widening))

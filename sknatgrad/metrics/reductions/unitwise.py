@@ -4,15 +4,14 @@ import numpy as np
 
 from ..linalg import centred_factor
 from ..sampled_blocks import IterativeFactor, SampledBlocks, pays
-from ._base import Reduction
-from .plus_kronecker import PlusKronecker
+from .plus_kronecker import Mixable
 from .recursive import RecursiveInverse
 
 # 4 GB of blocks; beyond that qd and kron are the metrics to use.
 LARGEST_BLOCKS = 500_000_000
 
 
-class Unitwise(Reduction):
+class Unitwise(Mixable):
     """Keep the block of each unit's incoming parameters.
 
     Paper: Definitions "Unitwise Fisher matrix" and "Backpropagated metric".
@@ -50,9 +49,6 @@ class Unitwise(Reduction):
 
     def condensed(self, statistics):
         return tuple(map(_formed, statistics))
-
-    def with_kronecker(self, share, widening=0.0):
-        return PlusKronecker(self, share, widening)
 
     def moments(self, point, widening):
         return tuple(point.lin.unit_gram(widening=widening))
