@@ -327,6 +327,8 @@ def graphs():
     rng = np.random.default_rng(0)
     dag = np.triu(rng.uniform(size=(13, 13)) < 0.4, 1)
     dag[:, :4] = 0
+    constant = dag.copy()
+    constant[:, 5] = 0
     unfed = [np.array([[1, 0, 1], [1, 0, 1]]), np.array([[1, 0], [1, 1], [0, 0]])]
     return {
         "layered": Topology.layered([4, 5, 3, 2]),
@@ -335,7 +337,9 @@ def graphs():
         "by_source": Topology.random_links([4, 6, 5, 3], 2, by="source", random_state=1),
         "dag": Topology.from_sparse(dag, n_inputs=4),
         "dag_with_chosen_outputs": Topology.from_sparse(dag, n_inputs=4, outputs=[11, 6]),
+        "dag_with_a_constant_unit": Topology.from_sparse(constant, n_inputs=4),
         "unit_without_links": Topology.from_sparse(unfed),
+        "few_links_all_shared": Topology.random_links([4, 5, 1], 2, random_state=0),
     }
 
 

@@ -14,11 +14,12 @@ TREES = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in FIL
 # What each package may import of the others; `_version` is free to all.
 ALLOWED = {
     "compiled": set(),
-    "network": {"compiled"},
-    "outputs": {"network", "compiled"},
-    "metrics": {"outputs", "network", "compiled"},
-    "training": {"metrics", "outputs", "network", "compiled"},
-    "estimators": {"training", "metrics", "outputs", "network", "compiled"},
+    "numerics": {"compiled"},
+    "network": {"numerics", "compiled"},
+    "outputs": {"network", "numerics", "compiled"},
+    "metrics": {"outputs", "network", "numerics", "compiled"},
+    "training": {"metrics", "outputs", "network", "numerics", "compiled"},
+    "estimators": {"training", "metrics", "outputs", "network", "numerics", "compiled"},
     "plotting": {"metrics"},
     "experiments": {
         "plotting",
@@ -27,9 +28,12 @@ ALLOWED = {
         "metrics",
         "outputs",
         "network",
+        "numerics",
         "compiled",
     },
 }
+# What each folder of `training` may import of the others, and of the files beside them.
+ALLOWED_IN_TRAINING = {"data": set(), "penalty": {"data"}, "steps": {"penalty", "data"}}
 LONGEST_FILE, LONGEST_FUNCTION = 330, 45
 
 
@@ -47,8 +51,8 @@ def docstring_lines(node):
     return sum(n.end_lineno - n.lineno + 1 for n in ast.walk(node) if is_docstring(n))
 
 
-def imported_packages(name):
-    """Packages of the library that a file imports, wherever in the file it does."""
+def imported_packages(name, *inside):
+    """Packages of the library, or inside of one, that a file imports, wherever it does."""
     here = ["sknatgrad", *name.split("/")[:-1]]
     for node in ast.walk(TREES[name]):
         if isinstance(node, ast.ImportFrom):
@@ -59,14 +63,15 @@ def imported_packages(name):
             targets = [alias.name.split(".") for alias in node.names]
         else:
             continue
+        depth = 1 + len(inside)
         for target in targets:
-            if target[0] == "sknatgrad" and len(target) > 1:
-                yield target[1]
+            if target[:depth] == ["sknatgrad", *inside] and len(target) > depth:
+                yield target[depth]
 
 
 @pytest.mark.parametrize("package", ALLOWED)
 def test_imports_go_one_way(package):
-    """experiments -> estimators -> training -> metrics -> outputs -> network -> compiled."""
+    """experiments -> estimators -> training -> metrics -> outputs -> network -> numerics."""
     names = [name for name in FILES if name.startswith(f"{package}/")]
     assert names
     for name in names:
@@ -74,10 +79,20 @@ def test_imports_go_one_way(package):
         assert found <= ALLOWED[package], name
 
 
+@pytest.mark.parametrize("folder", ALLOWED_IN_TRAINING)
+def test_imports_go_one_way_in_training(folder):
+    """session -> steps -> penalty -> data."""
+    names = [name for name in FILES if name.startswith(f"training/{folder}/")]
+    assert names
+    for name in names:
+        found = set(imported_packages(name, "training")) - {folder}
+        assert found <= ALLOWED_IN_TRAINING[folder], name
+
+
 def test_import_finder_sees_what_there_is():
     """The check above can fail: it finds imports of every form."""
-    assert "metrics" in set(imported_packages("training/descent.py"))
-    assert "network" in set(imported_packages("training/objective.py"))
+    assert "metrics" in set(imported_packages("training/steps/descent.py"))
+    assert "network" in set(imported_packages("training/data/objective.py"))
     assert "training" in set(imported_packages("estimators/_base.py"))
     assert "estimators" in set(imported_packages("__init__.py"))
 

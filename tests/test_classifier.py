@@ -391,6 +391,8 @@ def test_class_weights_that_are_none(class_weight, words):
         ({0: 1e-200, 1: 1e-200}, np.full(60, 1e-200), "training rows .* add up to 0"),
         ({0: 1e-160, 1: 1e-160}, np.full(60, 1e-160), "neither tiny"),
         ({0: 1e200, 1: 1}, np.full(60, 1e200), "class_weight must have a finite sum"),
+        ({0: None, 1: 1}, np.ones(60), "class_weight must hold numbers"),
+        ({0: "a", 1: 1}, np.ones(60), "class_weight must hold numbers"),
     ],
 )
 def test_products_of_weights_are_checked(class_weight, weight, message):
@@ -1465,15 +1467,32 @@ def test_awkward_sparse_matrices(kind, metric, batch_size):
         assert old.dtype == new.dtype
 
 
+@pytest.mark.parametrize("batch_size", ["auto", 20])
+@pytest.mark.parametrize("constant", [1.0, 1e3, 1e5, -1e8])
+def test_constant_columns_of_sparse_matrices(constant, batch_size):
+    """They are not centred, but wherever they are, they say nothing."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(80, 4))
+    Z = np.column_stack([np.exp(X) * (rng.random(X.shape) < 0.5), np.full(80, constant)])
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    dense, matrix = make((30,), batch_size=batch_size), make((30,), batch_size=batch_size)
+    got = matrix.fit(sp.csr_array(Z), y).predict_proba(sp.csr_array(Z))
+    np.testing.assert_allclose(got, dense.fit(Z, y).predict_proba(Z), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("metric", ["qd_bp", "bp", "fisher"])
 def test_number_of_threads(metric):
-    """BLAS threads change rounding at most."""
+    """BLAS threads change no bit, of a fit or of what is asked for after it."""
     X, y = load_digits(return_X_y=True)
     got = []
     for limit in (1, 2):
         with threadpool_limits(limit):
-            got.append(make((10,), metric=metric, max_iter=3).fit(X[:300], y[:300]))
-    np.testing.assert_allclose(*(clf.predict_proba(X) for clf in got), rtol=1e-6, atol=1e-12)
+            clf = make((10,), metric=metric, max_iter=3).fit(X[:300], y[:300])
+            step = clf.direction(X[:300], y[:300])
+            matrix = clf.metric_matrix(X[:300], layer=0, unit=3)
+            got.append((clf.predict_proba(X), clf.loss(X, y), matrix, *step[0], *step[1]))
+    for one, other in zip(*got, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_chunks_of_rows_do_not_matter():

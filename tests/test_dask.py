@@ -18,7 +18,7 @@ from sknatgrad import (
     get_kernels,
     kernel_context,
 )
-from sknatgrad.training.partitions import PartitionedObjective, on_workers
+from sknatgrad.training.data.partitions import PartitionedObjective, on_workers
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

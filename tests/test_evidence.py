@@ -19,15 +19,18 @@ from sknatgrad.metrics import get_metric
 from sknatgrad.metrics.ridge import SharedRidgeFactor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
-from sknatgrad.training import assembly, evidence
-from sknatgrad.training import curvature as curvature_module
-from sknatgrad.training.comparison import criterion
-from sknatgrad.training.coordinates import OutputScale
-from sknatgrad.training.curvature import Curvature, _of_free_scale
-from sknatgrad.training.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
-from sknatgrad.training.objective import Objective
-from sknatgrad.training.penalty import Penalty, Strength
-from sknatgrad.training.scaling import InputScale
+from sknatgrad.training import assembly
+from sknatgrad.training.data.coordinates import OutputScale
+from sknatgrad.training.data.objective import Objective
+from sknatgrad.training.data.scaling import InputScale
+from sknatgrad.training.penalty import curvature as curvature_module
+from sknatgrad.training.penalty import evidence
+from sknatgrad.training.penalty import noise as noise_module
+from sknatgrad.training.penalty.comparison import criterion
+from sknatgrad.training.penalty.curvature import Curvature
+from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
+from sknatgrad.training.penalty.l2 import Penalty, Strength
+from sknatgrad.training.penalty.noise import _of_free_scale
 from sknatgrad.training.start import target_factor
 
 
@@ -181,7 +184,7 @@ def test_strength_maximises_the_evidence(output):
     )
     noise = slow.noise(free)
     up, down = (slow.log_evidence(alpha * np.exp(d), penalty.standard, noise) for d in (h, -h))
-    assert alpha > LEAST_STRENGTH * curvature.variance(free)
+    assert alpha > LEAST_STRENGTH * curvature.noise.variance(free)
     assert (up - down) / (2 * h) == pytest.approx(0, abs=1e-6 * free)
     assert noise != pytest.approx(1, rel=0.05)
 
@@ -232,7 +235,7 @@ def test_factors_of_features_maximise_it(likeness, expected):
         factors = found._of_features(penalty, curvature, alpha)
         penalty.strength = Strength(alpha, factors)
     assert objective.penalty_at(theta) == pytest.approx(before, rel=1e-12)
-    noise = curvature.noise(float(curvature.determined(alpha).sum()))
+    noise = curvature.noise.corrected(float(curvature.determined(alpha).sum()))
     slow, h, ratios = Slow(objective, theta), 1e-5, []
     assert noise == pytest.approx(slow.noise(float(curvature.determined(alpha).sum())))
     for i in range(4):
@@ -254,7 +257,10 @@ def test_factors_of_features_maximise_it(likeness, expected):
 @pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
 def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, want):
     """Halved at most; sources that never vary do not count."""
-    labels, numbers = SimpleNamespace(scale_is_free=False), SimpleNamespace(scale_is_free=True)
+    labels, numbers = (
+        SimpleNamespace(scale_is_free=False),
+        SimpleNamespace(scale_is_free=True),
+    )
     for n_constants in (0, 6):
         topology = Topology.layered((n_sources + n_constants, 4))
         penalty = Penalty(topology, topology.is_weight * 1.0, 20.0, Strength())
@@ -280,9 +286,10 @@ def test_noise_is_bounded_where_more_is_counted_than_observed(output, most):
     """Blocks of a penalty without strength count a direction a weight."""
     objective, theta = an_objective(output)
     curvature = Curvature(objective, objective.evaluate(theta))
-    crowded = curvature.noise(5 * curvature._observed)
-    assert crowded == pytest.approx(most * curvature.noise(0.0))
-    assert curvature.noise(0.25 * curvature._observed) == pytest.approx(4 / 3 * crowded / most)
+    noise = curvature.noise
+    crowded = noise.corrected(5 * noise.n_observed)
+    assert crowded == pytest.approx(most * noise.corrected(0.0))
+    assert noise.corrected(0.25 * noise.n_observed) == pytest.approx(4 / 3 * crowded / most)
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square"])
@@ -290,10 +297,10 @@ def test_many_outputs_count_as_independent(monkeypatch, output):
     """Where products between them would take too much memory."""
     objective, theta = an_objective(output)
     joint = Curvature(objective, objective.evaluate(theta))
-    monkeypatch.setattr(curvature_module, "LARGEST_SPECTRUM", 1)
+    monkeypatch.setattr(noise_module, "LARGEST_COVARIANCE", 1)
     single = Curvature(objective, objective.evaluate(theta))
-    assert joint._observed < single._observed <= 60
-    assert single.noise(0.0) > 0
+    assert joint.noise.n_observed < single.noise.n_observed <= 60
+    assert single.noise.corrected(0.0) > 0
 
 
 def test_noise_of_several_targets():
@@ -525,7 +532,7 @@ def test_few_texts_leave_something_to_be_learnt(monkeypatch):
 
     ours = held_out()
     monkeypatch.setattr(assembly, "Evidence", partial(Evidence, crowding=0.0))
-    monkeypatch.setattr(curvature_module, "FEWEST_LEFT_OF_LABELS", 0.1)
+    monkeypatch.setattr(noise_module, "FEWEST_LEFT_OF_LABELS", 0.1)
     assert ours < 0.85 * held_out()
 
 

@@ -15,7 +15,7 @@ from sknatgrad import METRICS, RiemannianMLPClassifier, get_metric, get_output, 
 from sknatgrad.compiled import KERNELS, get_kernels, set_kernels, switch, with_kernels
 from sknatgrad.metrics import linalg
 from sknatgrad.network import ACTIVATIONS
-from sknatgrad.training.vectors import ahead, between
+from sknatgrad.numerics.vectors import ahead, between
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")

@@ -9,10 +9,9 @@ from sknatgrad.metrics.linalg import (
     ScaledFactor,
     centred_variance,
     pseudo_solve,
-    rounding,
-    safe_divide,
     scaled_solve,
 )
+from sknatgrad.numerics.arithmetic import rounding, safe_divide
 
 SIZES = [1, 2, 6, 24, 25, 30]  # on both sides of the size up to which stacks are solved together
 

@@ -21,8 +21,8 @@ from scipy import sparse
 from sknatgrad.metrics import LossPoint
 from sknatgrad.network import ACTIVATIONS, Inputs, Network, as_inputs
 from sknatgrad.network import incoming as incoming_module
-from sknatgrad.network.buffers import BufferPool
-from sknatgrad.network.moments import weighted_moments
+from sknatgrad.numerics.buffers import BufferPool
+from sknatgrad.numerics.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS
 
 GRAPHS = graphs()

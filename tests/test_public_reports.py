@@ -30,7 +30,7 @@ from sknatgrad import (
     Topology,
 )
 from sknatgrad.network.activations import Activation
-from sknatgrad.network.moments import weighted_moments
+from sknatgrad.numerics.moments import weighted_moments
 
 ESTIMATORS = {
     "clf": RiemannianMLPClassifier,

@@ -9,8 +9,9 @@ from scipy.sparse import csr_array
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize
 from sknatgrad.metrics import LossPoint, Metric
-from sknatgrad.training import RunningMetric, descent
-from sknatgrad.training.descent import safeguarded
+from sknatgrad.training import RunningMetric
+from sknatgrad.training.steps import running_metric
+from sknatgrad.training.steps.safeguards import safeguarded
 
 DECAY = 0.02
 TOPOLOGIES = {
@@ -78,7 +79,7 @@ def test_share_of_the_kronecker_form():
 @pytest.mark.parametrize("name", ["bp", "unitwise_op", "qd_bp", "kron_bp"])
 def test_postponed_batches_count_as_those_at_once(name, form, monkeypatch):
     """Statistics computed together are those computed one by one, whoever asks for them."""
-    monkeypatch.setattr(descent, "_LONGEST_WAIT", 7)
+    monkeypatch.setattr(running_metric, "_LONGEST_WAIT", 7)
     metric = safeguarded(get_metric(name))
     topology = TOPOLOGIES["by source"]
     points = stream(topology, n=20, form=form)

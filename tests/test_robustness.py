@@ -17,9 +17,9 @@ from sknatgrad import (
     RiemannianMLPRegressor,
 )
 from sknatgrad.training import Objective
-from sknatgrad.training.evidence import Evidence
 from sknatgrad.training.history import History
-from sknatgrad.training.passes import BatchPass
+from sknatgrad.training.penalty.evidence import Evidence
+from sknatgrad.training.steps.batch_pass import BatchPass
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -364,14 +364,26 @@ def test_scores_of_single_precision_targets_of_any_size(scale):
     assert reg.fit(X, scaled).score(X, scaled) == pytest.approx(want, abs=1e-4)
 
 
+@pytest.mark.parametrize("factor", [1e-170, 1e160])
+def test_scores_of_targets_of_any_size(factor):
+    """Where their squares are no numbers."""
+    X, y = load_diabetes(return_X_y=True)
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(4,), random_state=0, max_iter=20)
+    want = reg.fit(X, y).score(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert reg.fit(X, factor * y).score(X, factor * y) == pytest.approx(want, abs=1e-6)
+
+
 # ------------------------------------------------------------------- interrupts
-def interrupted(monkeypatch, call, kind, parameters, method="fit"):
+def interrupted(monkeypatch, call, kind, parameters, method="fit", est=None):
     """An estimator whose objective raises KeyboardInterrupt at a call; whether it came through."""
     X, y = load_iris(return_X_y=True)
     targets = () if kind == "autoencoder" else (y,)
-    est = KINDS[kind](hidden_layer_sizes=(4,), random_state=0, max_iter=4, **parameters)
-    if method == "partial_fit":
-        est.set_params(max_iter=0).fit(X, *targets)
+    if est is None:
+        est = KINDS[kind](hidden_layer_sizes=(4,), random_state=0, max_iter=4, **parameters)
+        if method == "partial_fit":
+            est.set_params(max_iter=0).fit(X, *targets)
     evaluate, count = Objective.evaluate, [0]
 
     def ring(self, theta):
@@ -485,6 +497,26 @@ def test_interrupted_calls_of_a_stream(monkeypatch, kind):
         targets = () if kind == "autoencoder" else (y,)
         est.partial_fit(X, *targets)
         assert np.isfinite(answer(est, X)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_interrupted_call_of_a_stream_may_be_made_again(monkeypatch, kind):
+    """Then it is as if nothing had come between, be the parameters learnt or set by hand."""
+    parameters = {"batch_size": 30}
+    whole, X, y, _ = interrupted(monkeypatch, 99, kind, parameters, "partial_fit")
+    targets = () if kind == "autoencoder" else (y,)
+    again, *_ = interrupted(monkeypatch, 4, kind, parameters, "partial_fit")
+    again.partial_fit(X, *targets)
+    np.testing.assert_array_equal(again._parameters, whole._parameters)
+    assert again.t_ == whole.t_
+    last = whole.coefs_[-1] + 1.0
+    for est in (whole, again):
+        est.set_coefs([*est.coefs_[:-1], last], est.intercepts_)
+    interrupted(monkeypatch, 2, kind, {}, "partial_fit", again)
+    for est in (whole, again):
+        np.testing.assert_array_equal(est.coefs_[-1], last)
+        est.partial_fit(X, *targets)
+    np.testing.assert_array_equal(again._parameters, whole._parameters)
 
 
 def test_interrupted_starts_keep_the_finished_ones(monkeypatch):

@@ -11,8 +11,8 @@ from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.network.sums import FAN_IN, ordered_map, tree_sum
-from sknatgrad.training.rows import SlicedRows, is_sliceable, shuffled
+from sknatgrad.numerics.sums import FAN_IN, ordered_map, tree_sum
+from sknatgrad.training.data.rows import SlicedRows, is_sliceable, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Maximum iterations")
 
@@ -89,7 +89,7 @@ def test_integers_are_read_as_doubles():
 @pytest.mark.parametrize("kind", DATA)
 def test_bad_rows_are_named(kind, monkeypatch):
     """NaN in any row, no rows, one dimension, another length or width: as for arrays."""
-    monkeypatch.setattr("sknatgrad.training.rows._PART", 500)
+    monkeypatch.setattr("sknatgrad.training.data.rows._PART", 500)
     X, y = DATA[kind](return_X_y=True)
     bad = X.copy()
     bad[100, 1] = np.nan

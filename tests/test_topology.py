@@ -1,5 +1,7 @@
 """Graphs of units, the layout of their parameters, and the layouts of their links."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from engine import assert_close, graphs, problem_of
@@ -267,6 +269,32 @@ def test_split_and_join(topology):
             assert coef[topology.source[p] - first, target] == theta[p]
 
 
+def test_split_has_the_shape_of_the_layers():
+    """However few sources a layer listens to, and whether or not its units share them."""
+    masks = np.zeros((4, 3)), np.ones((3, 2))
+    masks[0][[0, 2]] = 1
+    for topology in (
+        Topology.random_links((6, 50, 1), 5, random_state=0),
+        Topology.from_sparse(masks),
+        Topology.from_sparse([np.zeros((4, 3)), np.ones((3, 2))]),
+    ):
+        coefs, intercepts = parameters.split(topology, np.arange(1.0, 1 + topology.n_parameters))
+        sizes = topology.layer_sizes
+        assert [coef.shape for coef in coefs] == list(pairwise(sizes))
+        joined = parameters.join(topology, coefs, intercepts)
+        np.testing.assert_array_equal(joined, np.arange(1.0, 1 + topology.n_parameters))
+
+
+def test_graphs_without_any_link():
+    """An output that nothing feeds is its bias."""
+    adjacency = np.zeros((4, 4))
+    adjacency[0, 2] = 1
+    topology = Topology.from_sparse(adjacency, n_inputs=2, outputs=[3])
+    theta = np.arange(1.0, 1 + topology.n_parameters)
+    coefs, intercepts = parameters.split(topology, theta)
+    np.testing.assert_array_equal(parameters.join(topology, coefs, intercepts), theta)
+
+
 def test_split_gives_copies_and_keeps_zero_weights():
     topology = GRAPHS["by_target"]
     theta = np.zeros(topology.n_parameters)
@@ -340,7 +368,14 @@ def test_layouts_have_the_same_products(links, form):
 
 
 LAYOUTS = {"masked": (0.0, 1 << 62), "sparse": (2.0, 0)}
-SPARSE_GRAPHS = ["by_target", "by_source", "dag", "dag_with_chosen_outputs", "unit_without_links"]
+SPARSE_GRAPHS = [
+    "by_target",
+    "by_source",
+    "dag",
+    "dag_with_chosen_outputs",
+    "dag_with_a_constant_unit",
+    "unit_without_links",
+]
 
 
 def products(name, form):
@@ -396,7 +431,7 @@ def test_parallel_links_are_kept_with_a_weight_each():
 
 def test_units_with_the_same_parallel_links_are_no_full_level():
     topology = Topology.random_links([1, 2], 3, replace=True, merge=False)
-    assert topology.n_parameters == 8 and not topology.levels[0].full
+    assert topology.n_parameters == 8 and not topology.levels[0].shares_sources
 
 
 def test_parallel_links_compute_what_their_sums_do_and_square_apart():

@@ -4,7 +4,6 @@ import numbers
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
 from typing import ClassVar
 
 import joblib
@@ -18,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
-from ..training.passes import Path
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.state import Model
+from ..training.steps.path import Path
 from ._architecture import build_topology, by_value, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out
@@ -177,7 +176,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         with self._unharmed():
             data, _ = present(*self._check_training_data(X, y, sample_weight, reset=first, **known))
             trained = self._train_on(data, first)
-        self._finish(*trained)
+        # An interrupted call leaves all as it was: the rows may come again.
+        if first or trained[0].n_iter:
+            self._finish(*trained)
         self._warn_of(trained[0])
         return self
 
@@ -188,7 +189,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
         if first:
-            before = state = begin_stream(model, settings, data, rng)
+            state = begin_stream(model, settings, data, rng)
         else:
             before = self._state.fork()
             before.history.resume()
@@ -200,9 +201,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         outcome = run(model, settings, data, state, observer=observer, streaming=True)
         if outcome.error is not None:
             raise outcome.error
-        if state is not before and not outcome.n_iter:
-            # Interrupted where it had begun anew: what was learnt before is not lost.
-            return replace(outcome, loss=self.loss_), before, settings, seen
         return outcome, state, settings, max(0, seen + n_new - data.X.shape[0])
 
     @contextmanager

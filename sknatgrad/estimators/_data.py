@@ -8,7 +8,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..training.rows import SlicedRows, is_sliceable
+from ..training.data.rows import SlicedRows, is_sliceable
 from ._architecture import canonical
 
 _DTYPES = (np.float64, np.float32)

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import check_damping, get_metric
 from ..network.parameters import join, split
+from ..numerics.single_thread import single_thread
 from ..training import Objective
 from ._prediction import in_precision
 
@@ -54,6 +55,7 @@ class InspectionMixin:
         self._parameters = np.concatenate([theta, self._parameters[len(theta) :]])
         return self
 
+    @single_thread()
     def direction(
         self,
         X,
@@ -106,6 +108,7 @@ class InspectionMixin:
         step = metric.solve(self.topology_, statistics, gradient, damping, mode)
         return self._split(step)
 
+    @single_thread()
     def metric_matrix(
         self,
         X,
@@ -154,6 +157,7 @@ class InspectionMixin:
         X, target, weight = self._check_known_data(X, y, sample_weight)
         return Objective(self._network, self._output, X, target, weight)
 
+    @single_thread()
     def _loss(self, X, y, sample_weight):
         return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
 

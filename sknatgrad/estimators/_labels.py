@@ -1,6 +1,7 @@
 """Class labels as targets of a network, and back."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -8,8 +9,8 @@ from scipy.special import log_softmax
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from ..metrics.linalg import safe_divide
-from ..training.state import Data
+from ..numerics.arithmetic import safe_divide
+from ..training.data.dataset import Data
 from ._weights import times
 
 
@@ -151,7 +152,10 @@ class Labels:
             )
 
     def _named_weights(self, class_weight):
-        return np.array([float(class_weight.get(label, 1.0)) for label in self.all.tolist()])
+        weights = [class_weight.get(label, 1.0) for label in self.all.tolist()]
+        if not all(isinstance(weight, Real) for weight in weights):
+            raise ValueError(f"class_weight must hold numbers, got {class_weight!r}.")
+        return np.array(weights, dtype=float)
 
     def class_weights(self, class_weight, y, sample_weight):
         """What the classes weigh, (n_classes,); those not named 1. None without.

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..network.moments import weighted_moments
+from ..numerics.moments import weighted_moments
 from ..outputs import get_output
-from ..training.state import Data
+from ..training.data.dataset import Data
 
 
 def numeric_output(name, activation, n_outputs):

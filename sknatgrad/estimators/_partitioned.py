@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from ..training.partitions import PartitionedData, on_workers
+from ..training.data.partitions import PartitionedData, on_workers
 from ._weights import check_weights
 
 _DTYPES = (np.float64, np.float32)

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..training.objective import chunks
-from ..training.single_thread import single_thread
+from ..numerics.single_thread import single_thread
+from ..training.data.rows import chunks
 from ._data import checked
 
 # Memory that forward passes may take at once.

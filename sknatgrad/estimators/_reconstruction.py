@@ -5,7 +5,8 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ..training.overflow import quiet
+from ..numerics.overflow import quiet
+from ..numerics.single_thread import single_thread
 from ._by_blocks import in_memory, lazy_on_dask
 from ._prediction import in_precision
 from ._weights import check_weights
@@ -38,6 +39,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             codes[chunk] = self._linearize(X[chunk]).a[units].T
         return codes
 
+    @single_thread()
     def inverse_transform(self, X):
         """Reconstruction of rows from their codes.
 

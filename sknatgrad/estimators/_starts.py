@@ -7,7 +7,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.parallel import delayed
 
 from ..compiled import get_kernels, with_kernels
-from ..training.parallel import parallel_results
+from ..numerics.parallel import parallel_results
 from ..training.session import compared_by, start_and_run
 
 

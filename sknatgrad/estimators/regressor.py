@@ -17,8 +17,11 @@ from ._prediction import in_precision
 
 
 def _r2(y, predicted, sample_weight=None):
-    """`r2_score`; the squares of single-precision numbers would soon overflow."""
-    return r2_score(np.asarray(y, float), np.asarray(predicted, float), sample_weight=sample_weight)
+    """`r2_score`, in units in which squares neither overflow nor vanish."""
+    y, predicted = np.asarray(y, float), np.asarray(predicted, float)
+    _, exponent = np.frexp(np.abs(y).max(axis=0, initial=0.0))
+    y, predicted = np.ldexp(y, -exponent), np.ldexp(predicted, -exponent)
+    return r2_score(y, predicted, sample_weight=sample_weight)
 
 
 @lazy_on_dask("predict")

@@ -16,9 +16,9 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from ..compiled import get_kernels, with_kernels
+from ..numerics.parallel import parallel_results
+from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
-from ..training.parallel import parallel_results
-from ..training.single_thread import single_thread
 from .runs import OUTCOMES, RepeatedRuns
 from .seeds import draw_seeds
 

@@ -7,7 +7,7 @@ converged leaves.
 
 import numpy as np
 
-from .linalg import safe_divide
+from ..numerics.arithmetic import safe_divide
 
 # Errors are estimated to be so much smaller than what is asked for.
 _SAFETY = 2.0

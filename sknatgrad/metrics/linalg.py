@@ -16,39 +16,13 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 
 from ..compiled import get_kernels, loops
+from ..numerics.arithmetic import rounding, safe_divide
 
 _BATCHED_SIZE = 24
 # Stacks of so many blocks of at most this size are factored side by side.
 _COMPILED_SIZE, _FEWEST_COMPILED = 32, 8
 _DOUBLE = np.finfo(float).eps
 _NOTHING = np.empty((0, 0))
-
-
-def rounding(array):
-    """Relative rounding error of means in the array's precision.
-
-    A variance below this share of the second moment says nothing.
-    """
-    return 64 * np.finfo(array.dtype).eps
-
-
-def safe_divide(numerator, denominator, out=None):
-    """Quotient, 0 where the denominator is 0 or the quotient overflows; `out` is scratch."""
-    with np.errstate(all="ignore"):
-        quotient = np.divide(numerator, denominator, out)
-        finite = _all_finite(quotient)
-    return quotient if finite else np.where(np.isfinite(quotient), quotient, 0.0)
-
-
-def all_finite(array):
-    """Whether all of it is finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _all_finite(array)
-
-
-def _all_finite(array):
-    # The sum is quicker to look at, and not finite if one of them is not.
-    return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 
 
 def centred_factor(blocks, relative=0.0, absolute=None):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from .linalg import centred_variance, rounding, safe_divide, without_bias
+from ..numerics.arithmetic import rounding, safe_divide
+from .linalg import centred_variance, without_bias
 
 # Beyond this ratio to the ridge an eigenvalue has lost the digits that matter.
 _LARGEST_RATIO = 1e9

@@ -10,15 +10,9 @@ from copy import copy
 
 import numpy as np
 
+from ..numerics.arithmetic import rounding, safe_divide
 from .conjugate_gradients import conjugate_gradients
-from .linalg import (
-    CentredFactor,
-    ScaledFactor,
-    centred_variance,
-    rounding,
-    safe_divide,
-    without_bias,
-)
+from .linalg import CentredFactor, ScaledFactor, centred_variance, without_bias
 
 # The directions of blocks are exact to rounding errors, and two equivalent fits stay together
 # for longer: below this fan-in that is worth what blocks cost (doc/metrics.md).

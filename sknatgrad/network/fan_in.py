@@ -106,7 +106,7 @@ def fan_in_groups(topology):
     full = np.zeros(topology.n_units, dtype=bool)
     groups = []
     for level in topology.levels:
-        if level.full:
+        if level.shares_sources:
             full[level.units] = True
             sources = level.sources[None, : level.indptr[1]]
             units = np.arange(level.units.start, level.units.stop)

@@ -16,7 +16,6 @@ def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
     if graph.shape[0] != graph.shape[1]:
         raise ValueError(f"An adjacency matrix must be square, got shape {graph.shape}.")
     clean_links(graph)
-    depth = _depths(graph)
     fan_in = np.diff(graph.tocsc().indptr)
     if n_inputs is None:
         computed = np.flatnonzero(fan_in > 0)
@@ -25,6 +24,7 @@ def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
         raise ValueError(f"n_inputs must leave inputs and computed units, got {n_inputs}.")
     if fan_in[:n_inputs].any():
         raise ValueError("Input units must have no incoming links.")
+    depth = _depths(graph, n_inputs)
     outputs = _check_outputs(graph, n_inputs, outputs)
     return _build(cls, graph, depth, n_inputs, outputs)
 
@@ -55,10 +55,14 @@ def _check_outputs(graph, n_inputs, outputs):
     return outputs
 
 
-def _depths(graph):
-    """Length of the longest path into each unit."""
+def _depths(graph, n_inputs):
+    """Length of the longest path into each unit: inputs have 0, all others at least 1.
+
+    A computed unit that nothing feeds is the constant of its bias, no input.
+    """
     pending = np.diff(graph.tocsc().indptr)
     depth = np.zeros(len(pending), dtype=int)
+    depth[n_inputs:] = 1
     ready = list(np.flatnonzero(pending == 0))
     n_done = 0
     while ready:
@@ -76,7 +80,7 @@ def _depths(graph):
 
 def _build(cls, graph, depth, n_inputs, outputs):
     is_output = np.isin(np.arange(len(depth)), outputs)
-    key = 2 * np.maximum(depth[n_inputs:], 1) + is_output[n_inputs:]
+    key = 2 * depth[n_inputs:] + is_output[n_inputs:]
     order = n_inputs + np.argsort(key, kind="stable")
     number = np.arange(len(depth))
     number[order] = np.arange(n_inputs, len(depth))

@@ -26,6 +26,8 @@ class Level:
     ----------
     owner : ndarray of int, shape (n_links,)
         The unit that each link enters, counted within the level.
+    shares_sources : bool
+        Whether all units listen to the same sources, so that weights are a matrix.
     """
 
     def __init__(self, n_inputs, first_unit, first_param, indptr, sources):
@@ -40,7 +42,7 @@ class Level:
         self.has_parallel_links = bool(repeats.any())
         rows = sources.reshape(n_units, -1) if (fan_in == fan_in[0]).all() else None
         alike = rows is not None and bool((rows == rows[:1]).all())
-        self.full = alike and not self.has_parallel_links
+        self.shares_sources = alike and not self.has_parallel_links
         self.links = tuple(self._links())
         self._layouts = {}
 
@@ -71,7 +73,7 @@ class Level:
                 yield links
 
     def _layout(self, chosen, shift):
-        if self.full:
+        if self.shares_sources:
             columns = np.flatnonzero(chosen[: self.indptr[1]])
             rows = self.sources[columns] - shift
             consecutive = rows[-1] - rows[0] + 1 == len(rows)

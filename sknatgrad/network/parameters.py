@@ -15,7 +15,7 @@ def split(topology, theta):
     Returns
     -------
     coefs : list of ndarray or csr_array, shape (n_in, n_out)
-        One a level: dense where the level is full, sparse otherwise. In a layered
+        One a level: dense where all units of a layer listen to the whole layer before. In a layered
         network n_in is the size of the layer before; in any other graph the rows
         are all inputs and all units of earlier levels.
     intercepts : list of ndarray of shape (n_out,)
@@ -26,7 +26,8 @@ def split(topology, theta):
         n_rows, shift = _source_range(topology, level)
         weights = theta[level.link_params]
         sources = level.sources - shift
-        if level.full and topology.layer_sizes is not None:
+        full = level.shares_sources and len(sources) == level.n_units * n_rows
+        if full and topology.layer_sizes is not None:
             coefs.append(weights.reshape(level.n_units, -1).T.copy())
         else:
             shape = (level.n_units, n_rows)
@@ -90,7 +91,9 @@ def _link_weights(number, level, coef, n_rows, shift):
         if coef.shape != shape:
             raise ValueError(f"coefs[{number}] must have shape {shape}, got {coef.shape}.")
         table = sparse.csr_array(coef, dtype=float)
-        picked = np.asarray(table[level.sources - shift, owner]).ravel()
+        # Of no entries at all, SciPy makes a matrix.
+        found = table[level.sources - shift, owner] if len(owner) else np.empty(0)
+        picked = np.asarray(found).ravel()
         n_outside = table.count_nonzero() - np.count_nonzero(picked)
     if n_outside:
         raise ValueError(f"coefs[{number}] has {n_outside} weights where the topology has no link.")

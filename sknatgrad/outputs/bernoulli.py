@@ -35,7 +35,7 @@ class Bernoulli(Output):
 
     def check_target(self, target):
         if target.size and not (target.min() >= 0 and target.max() <= 1):
-            raise ValueError("The Bernoulli output needs targets in [0, 1].")
+            raise ValueError("The Bernoulli output needs targets in [0, 1]: set output='square'.")
 
     @property
     def _gain(self):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..network.activations import Identity
-from ..network.moments import weighted_moments
+from ..numerics.moments import weighted_moments
 from ._base import Output, diagonal_factor
 
 

@@ -1,12 +1,20 @@
-"""Invariant training: objective, step rules, passes."""
+"""Invariant training.
 
-from .coordinates import Coordinates
-from .descent import Descent, RunningMetric
+`session` runs a training, which `assembly` makes of its parts: `data` (rows, their
+units, the mean loss on them), `penalty` (and how strong it is to be), `steps` (directions,
+rates, passes) and a `trainer` that repeats passes and says when to stop. A `state` is all
+that a later call needs to go on.
+"""
+
+from .data.coordinates import Coordinates
+from .data.objective import Objective
+from .data.scaling import InputScale
 from .history import History
-from .objective import Objective
-from .passes import BatchPass, MiniBatchPass
-from .scaling import InputScale
-from .step_rules import STEP_RULES
+from .steps.batch_pass import BatchPass
+from .steps.descent import Descent
+from .steps.mini_batch_pass import MiniBatchPass
+from .steps.running_metric import RunningMetric
+from .steps.step_rules import STEP_RULES
 from .trainer import Stopping, Trainer
 
 __all__ = [

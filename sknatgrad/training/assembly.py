@@ -6,13 +6,16 @@ import numpy as np
 from scipy import sparse
 
 from ..network.initialization import standard_factor
-from .descent import Descent, RunningMetric, training_metric
-from .evidence import Evidence
-from .passes import BatchPass, MiniBatchPass
-from .penalty import Penalty
+from .penalty.evidence import Evidence
+from .penalty.l2 import Penalty
 from .settings import noise_share
-from .solvers import make_solver
 from .start import target_factor
+from .steps.batch_pass import BatchPass
+from .steps.descent import Descent
+from .steps.mini_batch_pass import MiniBatchPass
+from .steps.running_metric import RunningMetric
+from .steps.safeguards import training_metric
+from .steps.solvers import make_solver
 from .trainer import Stopping
 
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .rows import SlicedRows
+from .data.rows import SlicedRows
 
 # Rows whose means and deviations can be relied on.
 ENOUGH = 20

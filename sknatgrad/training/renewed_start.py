@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..network.moments import weighted_moments
-from .descent import RunningMetric
-from .passes import Path
+from ..numerics.moments import weighted_moments
+from .steps.path import Path
+from .steps.running_metric import RunningMetric
 
 # A mean that many times the expected one is another start, not a step away.
 _RISE = 10.0

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..numerics.overflow import quiet
+from ..numerics.single_thread import single_thread
 from .assembly import (
     make_evidence,
     make_objective,
@@ -18,17 +20,13 @@ from .assembly import (
     make_validator,
     penalty_unit,
 )
-from .comparison import criterion
-from .coordinates import Coordinates
-from .descent import RunningMetric
-from .evidence import sample
+from .data.coordinates import Coordinates
 from .first_rows import FirstRows
 from .history import History
-from .overflow import quiet
-from .passes import Path
-from .penalty import Strength
+from .penalty.comparison import criterion
+from .penalty.evidence import sample
+from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
-from .single_thread import single_thread
 from .start import (
     loss_unit,
     standard_coordinates,
@@ -38,6 +36,8 @@ from .start import (
     untold_scale,
 )
 from .state import TrainingState
+from .steps.path import Path
+from .steps.running_metric import RunningMetric
 from .trainer import NotFiniteError, Trainer
 
 # Passes of `partial_fit` whose losses are remembered.

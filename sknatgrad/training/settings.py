@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..metrics import Metric
-from .step_rules import STEP_RULES
+from .steps.step_rules import STEP_RULES
 from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
-from .coordinates import Coordinates, OutputScale
+from .data.coordinates import Coordinates, OutputScale
 
 
 def standard_outputs(model, data, streaming):

@@ -2,148 +2,20 @@
 
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from ..network import Network
 from ..outputs import Output
-from .coordinates import Coordinates, OutputScale
-from .descent import RunningMetric
+from .data.coordinates import Coordinates, OutputScale
 from .first_rows import FirstRows
 from .history import History
-from .objective import Objective
-from .passes import Path
-from .penalty import Strength
+from .penalty.l2 import Strength
 from .renewed_start import TargetLevel
-from .rows import selected
-from .scaling import InputScale
-from .solvers import Refactored
-from .step_rules import StepRule
-
-_LARGEST_COUNT = 1e6
-
-
-@dataclass
-class Data:
-    """Rows to learn from.
-
-    Attributes
-    ----------
-    X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
-    target : ndarray, sparse array or SlicedColumns, sample axis last
-    weight : ndarray of shape (n_samples,) or None
-    counts : ndarray of shape (n_samples,) or None
-        How many observations each row may stand for, if that is not `weight`.
-    """
-
-    X: object
-    target: object
-    weight: np.ndarray | None
-    counts: np.ndarray | None = None
-
-    # Whether mini-batches can't be drawn.
-    whole_batches_only = False
-
-    @property
-    def total_weight(self):
-        """Sum of the weights; the number of rows without weights."""
-        return self.X.shape[0] if self.weight is None else float(self.weight.sum())
-
-    def objective(self, model, penalty, coordinates, dtype):
-        """The mean loss of a `Model` on these rows."""
-        X, coordinates = coordinates.at_hand(self.X)
-        return Objective(
-            model.network, model.output, X, self.target, self.weight, penalty, coordinates, dtype
-        )
-
-    def rows(self, chosen):
-        """Some of the rows."""
-        weight, counts = (
-            None if each is None else each[chosen] for each in (self.weight, self.counts)
-        )
-        if hasattr(self.target, "select"):
-            target = self.target.select(chosen)
-        else:
-            target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
-        return Data(selected(self.X, chosen), target, weight, counts)
-
-    def joined(self, other):
-        """These rows and those of another `Data`, in memory."""
-        lengths = self.X.shape[0], other.X.shape[0]
-        weights, counts = (self.weight, other.weight), (self.counts, other.counts)
-        if any(each is not None for each in counts):
-            pairs = zip(counts, weights, strict=True)
-            counts = tuple(weight if each is None else each for each, weight in pairs)
-        return Data(
-            _stacked(self.X[:], other.X[:]),
-            _stacked(self.target.T[:], other.target.T[:]).T,
-            *(_concatenated(*pair, *lengths) for pair in (weights, counts)),
-        )
-
-    def in_memory(self):
-        """The same rows, where they need not be read any more."""
-        return Data(self.X[:], self.target.T[:].T, self.weight, self.counts)
-
-    @cached_property
-    def scale(self):
-        """Where the features have their origin and scale, an `InputScale`."""
-        return InputScale.of_data(self.X, self.weight)
-
-    def mean_weight(self):
-        """Mean weight of a row; 1 without weights."""
-        if self.weight is None or not self.weight.any():
-            return 1.0
-        largest = self.weight.max()
-        return float(largest * np.mean(self.weight / largest))
-
-    def n_observed(self):
-        """How many observations the rows stand for.
-
-        Weights that are whole numbers are counts; others say how much rows matter
-        relative to each other.
-        """
-        return n_observed([self.census()])
-
-    def census(self):
-        """Whether weights may be counts, their sum, and how many rows have some."""
-        weight = self.weight
-        if weight is None:
-            return True, self.X.shape[0], self.X.shape[0]
-        if self.counts is not None:
-            weight = np.where(weight > 0, self.counts, 0.0)
-        small = weight.max(initial=0.0) <= _LARGEST_COUNT
-        counts = bool(small and (weight == np.round(weight)).all())
-        return counts, weight.sum(), np.count_nonzero(weight)
-
-    def in_units_of(self, unit):
-        """The same rows, weights divided by `unit`."""
-        if self.weight is None:
-            return self
-        other = copy(self)
-        other.weight = self.weight / unit
-        return other
-
-
-def _stacked(above, below):
-    if sparse.issparse(above) or sparse.issparse(below):
-        return sparse.vstack([sparse.csr_array(above), sparse.csr_array(below)], format="csr")
-    return np.concatenate([above, below])
-
-
-def _concatenated(first, second, n_first, n_second):
-    """Weights of rows, where those without any weigh 1; None if neither have."""
-    if first is None and second is None:
-        return None
-    first = np.ones(n_first) if first is None else first
-    return np.concatenate([first, np.ones(n_second) if second is None else second])
-
-
-def n_observed(censuses):
-    """Observations in the parts of a data set, from the `census` of each."""
-    counts, totals, weighing = zip(*censuses, strict=True)
-    return float(sum(totals if all(counts) else weighing))
+from .steps.path import Path
+from .steps.running_metric import RunningMetric
+from .steps.solvers import Refactored
+from .steps.step_rules import StepRule
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .overflow import quiet
+from ..numerics.overflow import quiet
 
 
 @dataclass(frozen=True)

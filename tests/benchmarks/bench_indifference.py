@@ -19,7 +19,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training import momentum
+from sknatgrad.training.steps import momentum
 
 
 def changes(X):

@@ -23,9 +23,10 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training import assembly, curvature, evidence
-from sknatgrad.training.evidence import Evidence
-from sknatgrad.training.scaling import InputScale
+from sknatgrad.training import assembly
+from sknatgrad.training.data.scaling import InputScale
+from sknatgrad.training.penalty import evidence, noise
+from sknatgrad.training.penalty.evidence import Evidence
 
 
 def texts(n_samples=800, n_words=1500, length=50, n_topics=4):
@@ -129,7 +130,7 @@ def print_one_level():
         with mock.patch.multiple(evidence, **own):
             print_row(name, scores())
     for name, own in LEFT.items():
-        with mock.patch.multiple(curvature, **own):
+        with mock.patch.multiple(noise, **own):
             print_row(name, scores())
 
 

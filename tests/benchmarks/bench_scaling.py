@@ -17,8 +17,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from sknatgrad import RiemannianMLPClassifier, get_metric
-from sknatgrad.training.descent import training_metric
-from sknatgrad.training.partitions import PartitionedObjective
+from sknatgrad.training.data.partitions import PartitionedObjective
+from sknatgrad.training.steps.safeguards import training_metric
 
 ROWS, WORKERS = [1e6, 1e8, 1e10], [10, 100, 1000]
 SIZES = {"100-50-2": (100, 50, 2), "1000-100-10": (1000, 100, 10)}

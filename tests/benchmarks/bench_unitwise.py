@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from sknatgrad import Network, Topology, get_metric, get_output, initialize
 from sknatgrad.metrics.reductions import unitwise
 from sknatgrad.training import Objective
-from sknatgrad.training.descent import training_metric
+from sknatgrad.training.steps.safeguards import training_metric
 
 
 def compare(fan_in, n_units, n_rows, repeats):

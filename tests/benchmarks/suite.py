@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from sknatgrad import METRICS, Network, Topology, get_metric, get_output, initialize
 from sknatgrad.metrics.sampled_blocks import pays
 from sknatgrad.training import Objective
-from sknatgrad.training.descent import training_metric
+from sknatgrad.training.steps.safeguards import training_metric
 
 FULL = {
     "64-100-10": [64, 100, 10],
@@ -122,7 +122,7 @@ class Case:
         moved = 8 * self.n_rows * self.topology.n_units
         for number, level in enumerate(self.topology.levels):
             links = len(level.sources)
-            sources = level.indptr[1] if level.full else links
+            sources = level.indptr[1] if level.shares_sources else links
             density = 1.0 if number else self.density
             moved += 2 * (density * self.n_rows * sources + links)
         return 8 * moved

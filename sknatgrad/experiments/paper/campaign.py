@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 from sklearn.utils.parallel import delayed
 
-from ...training.parallel import parallel_results
+from ...numerics.parallel import parallel_results
 
 
 def carry_out(trainings, store, n_jobs, progress):

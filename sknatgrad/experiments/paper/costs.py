@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...training import History
-from ...training.penalty import Strength
+from ...training.penalty.l2 import Strength
 from ...training.session import begin
 from .store import read_kept, write_kept
 from .training import advance, settings_of

@@ -8,7 +8,8 @@ from sklearn.datasets import load_digits
 from ...network import Network, Topology, initialize
 from ...network.reparametrization import convert_sigmoids, rescale_inputs
 from ...outputs import get_output
-from ...training.state import Data, Model
+from ...training.data.dataset import Data
+from ...training.state import Model
 
 ACTIVATIONS = ("logistic", "tanh")
 

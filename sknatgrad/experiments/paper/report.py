@@ -4,14 +4,7 @@ from ..table import markdown_table, text_table
 from . import figures
 from .published import implied_cost
 from .store import write_whole
-from .tables import (
-    MONTE_CARLO,
-    cost_table,
-    digits_table,
-    links_table,
-    loss_table,
-    one_start_table,
-)
+from .tables import MONTE_CARLO, cost_table, digits_table, links_table, loss_table, one_start_table
 
 _RESOLUTION, _COLOURS = 110, 128
 TABLES_FILE = "tables.md"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...training import History, Stopping
-from ...training.penalty import Strength
+from ...training.penalty.l2 import Strength
 from ...training.session import begin, run
 from ...training.settings import Settings
 from .methods import FIRST_RATE

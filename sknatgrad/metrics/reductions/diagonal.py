@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..linalg import safe_divide
+from ...numerics.arithmetic import safe_divide
 from ._base import Reduction
 from .plus_kronecker import Mixable
 

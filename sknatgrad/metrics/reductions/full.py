@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..linalg import pseudo_solve, rounding, safe_divide, scaled_solve
+from ...numerics.arithmetic import rounding, safe_divide
+from ..linalg import pseudo_solve, scaled_solve
 from ._base import Reduction
 from .full_plus_kronecker import FullPlusKronecker
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..linalg import centred_factor, safe_divide
+from ...numerics.arithmetic import safe_divide
+from ..linalg import centred_factor
 from ..ridge import SharedRidgeFactor
 from ._base import Reduction
 from .unitwise import locate

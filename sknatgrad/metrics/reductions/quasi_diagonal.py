@@ -3,7 +3,8 @@
 import numpy as np
 
 from ...compiled import get_kernels, loops
-from ..linalg import centred_moments, centred_variance, rounding, safe_divide
+from ...numerics.arithmetic import rounding, safe_divide
+from ..linalg import centred_moments, centred_variance
 from .plus_kronecker import Mixable
 
 _NOTHING = np.empty(0)

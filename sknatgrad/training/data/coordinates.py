@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 
-from ..network.reparametrization import rescale_inputs
+from ...network.reparametrization import rescale_inputs
 from .scaling import InputScale, settled
 
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.

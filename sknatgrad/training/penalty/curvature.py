@@ -5,49 +5,14 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from ..metrics import Backpropagated, Metric, QuasiDiagonal, Reduction
-from ..metrics.linalg import centred_variance, safe_divide, without_bias
+from ...metrics import QuasiDiagonal, Reduction
+from ...metrics.linalg import centred_variance, without_bias
+from ...numerics.arithmetic import safe_divide
+from .noise import Noise
 
 # Largest fan-in whose second moments are diagonalised. Units that do not share them must
 # not cost more all together than that.
 LARGEST_SPECTRUM = 500
-# Share of the observations that is left to tell of the noise, at least. Blocks count more
-# degrees of freedom than there are: of few labels, which are not noisier than probabilities
-# say, they would ask for a penalty that leaves nothing.
-FEWEST_LEFT, FEWEST_LEFT_OF_LABELS = 0.1, 0.5
-
-
-class _Observed(Reduction):
-    """What the outputs and the labels are, and another reduction's statistics.
-
-    That is the mean squares of the scores at the outputs, what the outputs expect them to
-    be, and second moments of what tells how far outputs go together.
-    """
-
-    def __init__(self, base=None):
-        self.base = base
-
-    def statistics(self, point, modulus, rng):
-        score = point.output.score(point.distribution, point.target)
-        squares = score**2 @ point.lin.sample_share
-        expected = point.mean(point.values(modulus, rng)[point.lin.topology.outputs])
-        more = () if self.base is None else self.base.statistics(point, modulus, rng)
-        return (squares, expected, _second_moments(point, score), *more)
-
-
-def _second_moments(point, score):
-    """``E[(1, s) (1, s)^T]``, s the residuals; where their scale is known, the labels.
-
-    Labels as the scores at equal outputs: affine in them. Empty where it would be too
-    large.
-    """
-    if len(score) > LARGEST_SPECTRUM:
-        return np.empty((0, 0))
-    output = point.output
-    if not output.free_dispersion:
-        score = output.score(output.prepared(np.ones_like(point.v)), point.target)
-    rows = np.vstack([np.ones(len(point.lin.sample_share)), score])
-    return (rows * point.lin.sample_share) @ rows.T
 
 
 class _Blocks(Reduction):
@@ -66,47 +31,7 @@ class _Blocks(Reduction):
         return (point.mean(values), *blocks)
 
 
-class Noise:
-    """What the residuals at some parameters say of the noise, relative to what is expected.
-
-    Parameters
-    ----------
-    objective : Objective
-        With a penalty.
-    evaluation : Evaluation
-    base : Reduction, optional
-        Statistics to compute beside.
-
-    Attributes
-    ----------
-    scale_is_free : bool
-        Whether the output leaves it to the residuals how noisy targets are.
-    """
-
-    def __init__(self, objective, evaluation, base=None):
-        metric = Metric(Backpropagated(), _Observed(base))
-        _, (statistics, _) = objective.differentiate(evaluation, metric)
-        squares, expected, moments, *self._statistics = statistics
-        self.scale_is_free = objective.output.free_dispersion
-        tell = _of_free_scale if self.scale_is_free else _of_known_scale
-        self._noise, count = tell(squares, expected, moments)
-        self._weight = objective.penalty.weight
-        self._observed = self._weight * count
-
-    def variance(self, free):
-        """Of the noise, if the data determine `free` degrees of freedom.
-
-        The unit of the loss: 1 where the output knows how noisy it is.
-        """
-        return self.noise(free) if self.scale_is_free else 1.0
-
-    def noise(self, free):
-        """What the residuals say of it."""
-        fewest = FEWEST_LEFT if self.scale_is_free else FEWEST_LEFT_OF_LABELS
-        return self._noise / max(1 - free / self._observed, fewest)
-
-
-class Curvature(Noise):
+class Curvature:
     """The backpropagated metric times the number of observations, at some parameters.
 
     In coordinates in which the penalty is a multiple of the identity, where biases
@@ -123,6 +48,7 @@ class Curvature(Noise):
 
     Attributes
     ----------
+    noise : Noise
     squares : ndarray of shape (n_parameters,)
         Of the parameters.
     size : float
@@ -136,7 +62,9 @@ class Curvature(Noise):
         self._relative = objective.penalty.relative()
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
-        super().__init__(objective, evaluation, _Blocks() if self._narrow else QuasiDiagonal())
+        blocks = _Blocks() if self._narrow else QuasiDiagonal()
+        self.noise, self._statistics = Noise.measured(objective, evaluation, blocks)
+        self._weight = objective.penalty.weight
 
     @property
     def squares(self):
@@ -225,39 +153,6 @@ def _times(rows, matrices):
     if len(matrices) == 1:
         return rows @ matrices[0]
     return np.einsum("ni,nij->nj", rows, matrices)
-
-
-def _of_free_scale(squares, expected, moments):
-    """Noise variance and number of outputs where the outputs leave the noise free.
-
-    With S the covariance of the residuals, relative to the variances that are expected
-    (1 of a square loss, the means of counts), ``|S|^2 / tr S`` and ``(tr S)^2 / |S|^2``: of
-    equal and independent outputs, the variance of each and their number. Outputs that
-    go together are one with as many times the noise; those without noise, constant or
-    learnt exactly, leave that of the others as it is.
-    """
-    covariance = without_bias(moments)[1] if moments.size else np.diag(squares)
-    size = np.sqrt(expected)
-    covariance = safe_divide(safe_divide(covariance, size), size[:, None])
-    trace, size = np.trace(covariance), np.square(covariance).sum()
-    noise = float(safe_divide(size, trace))
-    return noise, float(safe_divide(trace**2, size)) or 1.0
-
-
-def _of_known_scale(squares, expected, moments):
-    """The same where the outputs claim to know how noisy they are.
-
-    Half of their dispersion, in logarithms, and what labels of a row that go together
-    count for less: by their covariance C, ``|C|^2`` is that many times the same without
-    products between labels.
-    """
-    noise = float(safe_divide(squares.sum(), expected.sum())) ** 0.5
-    if not moments.size:
-        return noise, len(squares)
-    covariance = without_bias(moments)[1]
-    size, trace = np.square(covariance).sum(), np.trace(covariance)
-    together = safe_divide(size, np.square(covariance.diagonal()).sum()) or 1.0
-    return noise * float(together), float(safe_divide(trace**2, size)) or 1.0
 
 
 def _of_blocks(topology, relative, statistics):

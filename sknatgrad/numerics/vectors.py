@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..compiled import get_kernels, loops
-from ..metrics.linalg import all_finite
+from .arithmetic import all_finite
 
 
 def ahead(place, direction, rate):

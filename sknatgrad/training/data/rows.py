@@ -159,3 +159,10 @@ def shuffled(X, batch_size, rng):
         return rng.permutation(n_samples)
     starts = rng.permutation(np.arange(0, n_samples, run))
     return np.concatenate([np.arange(start, min(start + run, n_samples)) for start in starts])
+
+
+def chunks(n_samples, length):
+    """Slices of about equally many rows, at most `length`, that cover all rows in order."""
+    count = -(-n_samples // length)
+    for i in range(count):
+        yield slice(i * n_samples // count, (i + 1) * n_samples // count)

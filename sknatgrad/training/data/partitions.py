@@ -10,13 +10,13 @@ from functools import partial
 
 import numpy as np
 
-from ..compiled import get_kernels, with_kernels
-from ..network.moments import moments_by_parts
-from ..network.sums import tree_sum
+from ...compiled import get_kernels, with_kernels
+from ...numerics.moments import moments_by_parts
+from ...numerics.single_thread import single_thread
+from ...numerics.sums import tree_sum
+from .dataset import Data, n_observed
 from .evaluation import Differential, Evaluation
 from .objective import Penalised
-from .single_thread import single_thread
-from .state import Data, n_observed
 
 
 def on_workers(function):

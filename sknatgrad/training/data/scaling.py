@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from ..metrics.linalg import safe_divide
-from ..network.moments import cached_parts, weighted_moments
+from ...numerics.arithmetic import safe_divide
+from ...numerics.moments import cached_parts, weighted_moments
 
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
@@ -93,9 +93,15 @@ class InputScale:
         return bool(np.all(near, where=self.varies))
 
     def without_centre(self):
-        """The scale alone, which keeps sparse inputs sparse."""
+        """The scale alone, which keeps sparse inputs sparse.
+
+        Constant inputs, which are not taken off, get the size 1: far from 0 they would be
+        all that rounding errors leave of a unit's metric.
+        """
         guessed = None if self.guessed is None else self.guessed & (self.centre == 0)
-        return InputScale(np.zeros_like(self.centre), self.scale, guessed=guessed)
+        size = np.abs(self.centre)
+        scale = np.where((self.scale == 0) & (size > _SMALLEST), size, self.scale)
+        return InputScale(np.zeros_like(self.centre), scale, guessed=guessed)
 
     def relative_to(self, other, rounded=False):
         """The same place and scale, told in the coordinates `other`; `settled` if `rounded`."""

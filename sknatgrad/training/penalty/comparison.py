@@ -39,7 +39,7 @@ def _surprise(objective, evaluation):
     curvature, alpha = Curvature(objective, evaluation), objective.penalty.strength.alpha
     if not curvature.finite:
         return np.inf
-    weight, variance = objective.penalty.weight, curvature.variance(curvature.free(alpha))
+    weight, variance = objective.penalty.weight, curvature.noise.variance(curvature.free(alpha))
     n_labels = weight * objective.network.topology.n_outputs
     with np.errstate(divide="ignore", invalid="ignore"):
         fit = np.divide(weight * evaluation.loss, variance) + n_labels * np.log(variance) / 2

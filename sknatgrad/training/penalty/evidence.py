@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import brentq
 
-from ..metrics.linalg import safe_divide
-from .curvature import Curvature, Noise
-from .penalty import Strength
+from ...numerics.arithmetic import safe_divide
+from .curvature import Curvature
+from .l2 import Strength
+from .noise import Noise
 
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
@@ -138,7 +139,8 @@ class Evidence:
         """
         penalty = objective.penalty
         if self._blank:
-            variance = Noise(objective, evaluation).variance(0.0)
+            noise, _ = Noise.measured(objective, evaluation)
+            variance = noise.variance(0.0)
             found = replace(penalty.strength, alpha=START * variance, variance=variance)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
@@ -152,7 +154,7 @@ class Evidence:
         if not np.isfinite(alpha):
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
-        return Strength(alpha, features, curvature.variance(curvature.free(alpha)))
+        return Strength(alpha, features, curvature.noise.variance(curvature.free(alpha)))
 
     @staticmethod
     def _held(penalty, curvature):
@@ -162,7 +164,7 @@ class Evidence:
         fit that has begun to learn noise by heart, would ask for less and less.
         """
         last = penalty.strength
-        variance = curvature.variance(curvature.free(last.alpha))
+        variance = curvature.noise.variance(curvature.free(last.alpha))
         return last.alpha * (variance / last.variance if last.variance else 1.0)
 
     def _most_probable(self, penalty, curvature):
@@ -172,30 +174,30 @@ class Evidence:
 
         With one hidden level what is asked for falls as the strength grows, so there is one.
         """
-        least = LEAST_STRENGTH * curvature.variance(0.0)
+        least = LEAST_STRENGTH * curvature.noise.variance(0.0)
         if not (0 < curvature.size < np.inf and curvature.finite and least > 0):
             return np.nan
 
-        temperature, power = self._tempered(curvature), selectivity(curvature.n_hidden_levels)
+        temperature, power = self._tempered(curvature.noise), selectivity(curvature.n_hidden_levels)
 
         def asked(alpha):
             free, told, size = curvature.weighed(alpha, power)
-            wanted = temperature * curvature.noise(free) * float(safe_divide(told, size))
-            return max(wanted, LEAST_STRENGTH * curvature.variance(free))
+            wanted = temperature * curvature.noise.corrected(free) * float(safe_divide(told, size))
+            return max(wanted, LEAST_STRENGTH * curvature.noise.variance(free))
 
         found = _crossing(asked, least)
         if curvature.free(found) >= _LEAST_FREE:
             return found
         return least if penalty.strength.variance is None else np.nan
 
-    def _tempered(self, curvature):
+    def _tempered(self, noise):
         """The temperature, half of it where labels are few for the sources of a unit."""
-        return self.temperature / (1.0 if curvature.scale_is_free else 1 + self._crowded)
+        return self.temperature / (1.0 if noise.scale_is_free else 1 + self._crowded)
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
         degrees = curvature.determined(alpha)
-        noise = self._tempered(curvature) * curvature.noise(float(degrees.sum()))
+        noise = self._tempered(curvature.noise) * curvature.noise.corrected(float(degrees.sum()))
         if not noise > 0:
             return penalty.strength.features
         squares = curvature.squares

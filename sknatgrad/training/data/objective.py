@@ -11,14 +11,14 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 
-from ..metrics.point import LossPoint
-from ..network.buffers import BufferPool
-from ..network.inputs import Inputs
-from ..network.sums import ordered_map, tree_sum
+from ...metrics.point import LossPoint
+from ...network.inputs import Inputs
+from ...numerics.buffers import BufferPool
+from ...numerics.overflow import quiet
+from ...numerics.sums import ordered_map, tree_sum
 from .coordinates import Coordinates
 from .evaluation import Differential, Evaluation
-from .overflow import quiet
-from .rows import shuffled
+from .rows import chunks, shuffled
 
 _MEBIBYTE = 1 << 20
 # Shares of scikit-learn's `working_memory`. Chunks of 16 MiB do not leave the processor's
@@ -289,10 +289,3 @@ class Objective(Penalised):
 def _joined(one, other):
     """The sum of two losses, and both lists of points."""
     return one[0] + other[0], one[1] + other[1]
-
-
-def chunks(n_samples, length):
-    """Slices of about equally many rows, at most `length`, that cover all rows in order."""
-    count = -(-n_samples // length)
-    for i in range(count):
-        yield slice(i * n_samples // count, (i + 1) * n_samples // count)

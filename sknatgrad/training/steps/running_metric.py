@@ -1,56 +1,8 @@
-"""Steepest descent in a metric: from gradient and statistics to a direction."""
-
-import math
-from dataclasses import dataclass
+"""The metric as an average over batches."""
 
 import numpy as np
 
-from ..metrics import LossPoint, Metric, Safeguarded
-
-
-@dataclass(frozen=True)
-class Descent:
-    """A metric with its damping.
-
-    Parameters
-    ----------
-    metric : Metric
-    damping : float
-    mode : {"relative", "absolute"}
-    """
-
-    metric: Metric
-    damping: float
-    mode: str
-
-    def factorize(self, objective, statistics):
-        """The map ``G -> A^-1 G``, prepared once for many gradients."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.metric.factorize(
-                objective.network.topology, statistics, self.damping, self.mode, objective.ridge
-            )
-
-    def recursive(self, objective, statistics):
-        """The same as an inverse that can follow single samples."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.metric.recursive_inverse(
-                objective.network.topology, statistics, self.damping, self.mode, objective.ridge
-            )
-
-
-def steepest(solve, gradient):
-    """The direction ``A^-1 G`` and its slope ``G . A^-1 G``.
-
-    Both are zero if they are not finite: such a step is not taken.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        direction = solve(gradient)
-        slope = float(gradient @ direction)
-    # Not finite either if an entry of the direction is not.
-    if not math.isfinite(slope):
-        return np.zeros_like(gradient), 0.0
-    return direction, slope
-
+from ...metrics import LossPoint
 
 # Batches whose statistics may wait for one another.
 _LONGEST_WAIT = 128
@@ -151,37 +103,3 @@ def _n_numbers(statistics):
     if isinstance(statistics, tuple):
         return sum(map(_n_numbers, statistics))
     return statistics.size if isinstance(statistics, np.ndarray) else np.inf
-
-
-# Intrinsic safeguards of training under relative damping; doc/training.md says what
-# each is for, and tests/benchmarks what they change.
-OUTER_PRODUCT_SHARE = 0.1
-SLOPE_SOFTENING = 0.1
-# Without noise in the gradient, and what noise adds.
-INFLUENCE_SHARE, NOISY_INFLUENCE = 0.01, 0.1
-KRONECKER_SHARE = 0.5
-SPAN_WIDENING = 0.1
-
-
-# Of directions that are found by iterations, in the norm of the metric.
-DIRECTION_ERROR = 1e-3
-
-
-def training_metric(metric, guarded, noise=0.0):
-    """The metric that training uses; `guarded` under relative damping."""
-    return (safeguarded(metric, noise) if guarded else metric).inexact(DIRECTION_ERROR)
-
-
-def safeguarded(metric, noise=0.0):
-    """The metric with the safeguards of training under relative damping.
-
-    Its modulus is softened and has shares of the outer product and of the mean of a
-    level (`Safeguarded`), and a share of its Kronecker form is added (`PlusKronecker`).
-    All of this is intrinsic: nothing of the invariance is lost. Without it the length of
-    steps collapses as soon as one unit is saturated. `noise` is that of `noise_share`.
-    """
-    influence = INFLUENCE_SHARE + NOISY_INFLUENCE * noise
-    return Metric(
-        Safeguarded(metric.modulus, OUTER_PRODUCT_SHARE, SLOPE_SOFTENING, influence),
-        metric.reduction.with_kronecker(KRONECKER_SHARE, SPAN_WIDENING),
-    )

@@ -1,0 +1,1 @@
+"""Sums, moments, memory and threads: what knows nothing of networks."""

@@ -1,0 +1,1 @@
+"""Steps of the parameters: directions, how far to go, and passes made of steps."""
