@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sknatgrad import RiemannianMLPClassifier
 from sknatgrad.metrics import Metric, get_metric, sampled_blocks
 from sknatgrad.metrics.reductions import unitwise
-from sknatgrad.metrics.sampled_blocks import SMALLEST_FAN_IN, SampledBlocks, pays
+from sknatgrad.metrics.sampled_blocks import SMALLEST_FAN_IN, SampledBlocks, keep_as_samples
 from sknatgrad.network import Inputs, Topology
 
 UNITWISE = metrics("unitwise")
@@ -25,8 +25,8 @@ def everywhere(monkeypatch):
     def always(group, n_samples):
         return group.shared and group.fan_in > 0
 
-    monkeypatch.setattr(sampled_blocks, "pays", always)
-    monkeypatch.setattr(unitwise, "pays", always)
+    monkeypatch.setattr(sampled_blocks, "keep_as_samples", always)
+    monkeypatch.setattr(unitwise, "keep_as_samples", always)
 
 
 @pytest.fixture(params=UNITWISE)
@@ -92,13 +92,15 @@ def test_choice_by_sizes(name):
     problem = wide()
     first, second = problem.topology.groups
     largest = sampled_blocks._SMALL // (1 + second.fan_in + 3)
-    assert pays(first, 1) and pays(second, largest) and not pays(second, largest + 1)
+    assert keep_as_samples(first, 1) and keep_as_samples(second, largest)
+    assert not keep_as_samples(second, largest + 1)
     large = Topology.layered([1000, 500, 2]).groups[0]
-    assert pays(large, 500 * 1001**2 // 1501) and not pays(large, 500 * 1001**2 // 1501 + 1)
+    most = 500 * 1001**2 // 1501
+    assert keep_as_samples(large, most) and not keep_as_samples(large, most + 1)
     sparse = Topology.random_links([1000, 500, 2], 100, random_state=0).groups[0]
-    assert not pays(sparse, 10)
+    assert not keep_as_samples(sparse, 10)
     narrow = Topology.layered([SMALLEST_FAN_IN - 1, 60])
-    assert not pays(narrow.groups[0], 10)
+    assert not keep_as_samples(narrow.groups[0], 10)
     statistics = statistics_of(problem, get_metric(name))[0]
     assert all(isinstance(part, SampledBlocks) for part in statistics)
 

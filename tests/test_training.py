@@ -23,6 +23,7 @@ from sknatgrad.training import (
     MiniBatchPass,
     Objective,
     RunningMetric,
+    Schedule,
     Stopping,
     Trainer,
 )
@@ -663,7 +664,8 @@ def mini_pass(objective, parameters, rule, batch_size=8, **options):
     running = RunningMetric(descent.metric, 1000.0)
     start = Path.starting_at(parameters)
     rng = np.random.RandomState(0)
-    return MiniBatchPass(objective, start, descent, running, rule, rng, batch_size, **options)
+    schedule = Schedule(batch_size, **options)
+    return MiniBatchPass(objective, start, descent, running, rule, rng, schedule)
 
 
 def test_pass_sees_every_row_once():

@@ -3,7 +3,6 @@
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
 
 from ..network import Topology
 from ..network.activations import Activation
@@ -84,14 +83,3 @@ def by_value(setting):
         attributes = {name: by_value(value) for name, value in vars(setting).items()}
         return type(setting).__qualname__, attributes
     return setting
-
-
-def canonical(X):
-    """X itself, or a CSR copy without duplicate entries."""
-    if not sparse.issparse(X):
-        return X
-    X = sparse.csr_array(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X

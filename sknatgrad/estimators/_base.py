@@ -21,14 +21,15 @@ from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.state import Model
 from ..training.steps.path import Path
+from ..training.trainer import INTERRUPTED
 from ._architecture import build_topology, by_value, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
-from ._held_out import hold_out
+from ._held_out import hold_out, validation_data
 from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
 from ._versioned import VersionedMixin
-from ._weights import check_weighing, present
+from ._weights import check_weighing, without_zero_weights
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
 # block for all units that listen to the same sources.
@@ -130,9 +131,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         self._validate_params()
         observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
-            data, y = present(*self._check_training_data(X, y, sample_weight, reset=True))
+            data, y = self._check_training_data(X, y, sample_weight, reset=True)
+            data, y = without_zero_weights(data, y)
             check_weighing(data, "training")
-            validation = self._check_validation_data(*validation)
+            validation = validation_data(self, *validation)
             trained = self._train(data, y, validation, observer)
         self._finish(*trained)
         observer.finish()
@@ -174,7 +176,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             )
         first = not self.__sklearn_is_fitted__()
         with self._unharmed():
-            data, _ = present(*self._check_training_data(X, y, sample_weight, reset=first, **known))
+            data, y = self._check_training_data(X, y, sample_weight, reset=first, **known)
+            data, _ = without_zero_weights(data, y)
             trained = self._train_on(data, first)
         # An interrupted call leaves all as it was: the rows may come again.
         if first or trained[0].n_iter:
@@ -228,7 +231,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
     def _warn_of(self, outcome):
         """Say how training ended, once all is stored: a warning may be an error."""
         if outcome.interrupted:
-            warnings.warn("Training interrupted by user.", stacklevel=caller_level())
+            warnings.warn(INTERRUPTED, stacklevel=caller_level())
         elif outcome.ran_out:
             warnings.warn(
                 f"Maximum iterations ({self.max_iter}) reached and the optimization hasn't "
@@ -296,21 +299,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         }
         # At once: an interrupt may come anywhere.
         vars(self).update(fitted)
-
-    def _check_validation_data(self, X_val, y_val, sample_weight_val):
-        if X_val is None:
-            if y_val is not None or sample_weight_val is not None:
-                raise ValueError("y_val and sample_weight_val need X_val.")
-            return None
-        if not self.early_stopping:
-            raise ValueError("X_val is used for early stopping: set early_stopping=True.")
-        if y_val is None:
-            raise ValueError("X_val needs y_val.")
-        if is_partitioned(X_val):
-            raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
-        data, _ = present(*self._check_training_data(X_val, y_val, sample_weight_val, reset=False))
-        check_weighing(data, "validation")
-        return data
 
     @property
     def output_coefs_(self):

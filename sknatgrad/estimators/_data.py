@@ -1,6 +1,7 @@
 """Checks of the data that estimators are given."""
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import (
     _check_y,
     check_array,
@@ -9,9 +10,8 @@ from sklearn.utils.validation import (
 )
 
 from ..training.data.rows import SlicedRows, is_sliceable
-from ._architecture import canonical
 
-_DTYPES = (np.float64, np.float32)
+DTYPES = (np.float64, np.float32)
 
 
 def checked(estimator, X, y="no_validation", *, reset, **options):
@@ -38,19 +38,30 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
     """
     if not is_sliceable(X):
         found = validate_data(
-            estimator, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **options
+            estimator, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset, **options
         )
         return (canonical(found[0]), found[1]) if isinstance(found, tuple) else canonical(found)
     rows = SlicedRows(X)
     if X.ndim != 2 or 0 in rows.shape or np.dtype(X.dtype).kind not in "biuf":
-        validate_data(estimator, np.asarray(X[:1]), dtype=_DTYPES, reset=reset)
+        validate_data(estimator, np.asarray(X[:1]), dtype=DTYPES, reset=reset)
     for number, part in enumerate(rows.parts()):
         if number == 0:
-            validate_data(estimator, part, dtype=_DTYPES, reset=reset)
+            validate_data(estimator, part, dtype=DTYPES, reset=reset)
         else:
-            check_array(part, dtype=_DTYPES, input_name="X")
+            check_array(part, dtype=DTYPES, input_name="X")
     if isinstance(y, str):
         return rows
     y = _check_y(y, estimator=estimator, **options)
     check_consistent_length(rows, y)
     return rows, y
+
+
+def canonical(X):
+    """X itself, or a CSR copy without duplicate entries."""
+    if not sparse.issparse(X):
+        return X
+    X = sparse.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X

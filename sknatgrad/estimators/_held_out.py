@@ -5,6 +5,9 @@ import math
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from ._partitioned import is_partitioned
+from ._weights import check_weighing, without_zero_weights
+
 
 def hold_out(data, stratify, fraction, rng):
     """Training and held-out rows of `Data`.
@@ -48,6 +51,30 @@ def hold_out(data, stratify, fraction, rng):
                 "random_state or validation_fraction, or pass X_val."
             )
     return parts
+
+
+def validation_data(estimator, X_val, y_val, sample_weight_val):
+    """`Data` of the rows given to `fit` for early stopping; None without.
+
+    Raises
+    ------
+    ValueError
+        If they can't be used, or do not go together.
+    """
+    if X_val is None:
+        if y_val is not None or sample_weight_val is not None:
+            raise ValueError("y_val and sample_weight_val need X_val.")
+        return None
+    if not estimator.early_stopping:
+        raise ValueError("X_val is used for early stopping: set early_stopping=True.")
+    if y_val is None:
+        raise ValueError("X_val needs y_val.")
+    if is_partitioned(X_val):
+        raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
+    checked = estimator._check_training_data(X_val, y_val, sample_weight_val, reset=False)
+    data, _ = without_zero_weights(*checked)
+    check_weighing(data, "validation")
+    return data
 
 
 def _split(n_rows, stratify, fraction, rng):

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from ..training.data.partitions import PartitionedData, on_workers
+from ._data import DTYPES
 from ._weights import check_weights
 
-_DTYPES = (np.float64, np.float32)
 _MOST_EXAMPLES = 100_000
 
 
@@ -69,7 +69,7 @@ class Partitions:
         row, X = one_row(X), _as_array(X)
         if 0 in X.shape:
             raise ValueError(f"Expected a 2D array with rows and columns, got shape {X.shape}.")
-        validate_data(estimator, row, dtype=_DTYPES, reset=reset)
+        validate_data(estimator, row, dtype=DTYPES, reset=reset)
         columns = [_aligned(array, X) for array in (y, sample_weight)]
         task = on_workers(_checked)
         blocks = X.to_delayed().ravel().tolist()
@@ -142,7 +142,7 @@ def _aligned(array, X):
 
 
 def _checked(X, y, weight, numeric):
-    X = check_array(np.asarray(X), dtype=_DTYPES, input_name="X")
+    X = check_array(np.asarray(X), dtype=DTYPES, input_name="X")
     if y is not None:
         y = check_array(
             np.asarray(y),

@@ -23,7 +23,7 @@ def check_weights(sample_weight, X):
     return _with_finite_sum(sample_weight, "sample_weight")
 
 
-def present(data, y):
+def without_zero_weights(data, y):
     """`Data` without rows of weight 0, and their y, an array or None.
 
     Rows on workers stay there.

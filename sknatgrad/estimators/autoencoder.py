@@ -7,15 +7,14 @@ from sklearn.utils._param_validation import Interval
 
 from ._base import BaseRiemannianMLP
 from ._callbacks import with_callbacks
-from ._data import checked
 from ._inspection import InspectionMixin
-from ._numbers import numeric_output, own_targets
-from ._partitioned import Partitions, is_partitioned
 from ._reconstruction import ReconstructionMixin
-from ._weights import check_weights, present
+from ._row_training import RowTrainingMixin
 
 
-class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannianMLP):
+class RiemannianAutoEncoder(
+    ReconstructionMixin, InspectionMixin, RowTrainingMixin, BaseRiemannianMLP
+):
     """Auto-encoder trained by invariant gradients.
 
     A network whose targets are its inputs. Its narrowest hidden layer is a code of the
@@ -131,11 +130,18 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         Samples seen.
     n_rejected_steps_ : int
         Steps that were cancelled.
-    n_layers_, n_outputs_ : int
+    n_layers_ : int
+        Levels of the network, that of the inputs counted.
+    n_outputs_ : int
+        Output units.
     out_activation_ : str
-    output_coefs_ : ndarray
+        What scikit-learn calls the map from output pre-activations to predictions.
+    output_coefs_ : ndarray of shape (n_output_parameters,)
+        Parameters of an output of one's own; else empty.
     topology_ : Topology
+        Which unit listens to which.
     metric_ : Metric
+        The one used, also where ``metric="auto"`` chose it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -270,44 +276,10 @@ class RiemannianAutoEncoder(ReconstructionMixin, InspectionMixin, BaseRiemannian
         """
         return self._partial_fit(X, None, sample_weight)
 
-    def _check_training_data(self, X, y, sample_weight, reset):
-        parts = None
-        if is_partitioned(X):
-            parts = Partitions(self, X, None, sample_weight, reset, numeric=True)
-            dtype, rows = parts.dtype, parts.extremes
-        else:
-            X = checked(self, X, reset=reset)
-            data, _ = present(own_targets(X, None, check_weights(sample_weight, X)), None)
-            dtype, rows = X.dtype, data.X
-        if reset:
-            self._dtype = dtype
-            self._output = self._choose_output(rows)
-        self._output.check_target(rows.T)
-        if parts is None:
-            return data, None
-        return parts.encoded(own_targets, rows.shape[1], single=False), None
-
-    def _check_known_data(self, X, y, sample_weight):
-        X = self._check_X(X)
-        self._output.check_target(X.T)
-        return X, X.T, check_weights(sample_weight, X)
-
-    def _choose_output(self, X):
-        name = self.output
-        if isinstance(name, str) and name == "auto":
-            name = "bernoulli" if X.min() >= 0 and X.max() <= 1 else "square"
-        return numeric_output(name, self.output_activation, X.shape[1])
-
     def _model(self, data, rng, keep):
         model = super()._model(data, rng, keep)
         self._code_level()
         return model
-
-    def _n_output_units(self):
-        return self.n_features_in_
-
-    def _scorer(self, held_out):
-        return None  # held-out rows are scored by their log-likelihood
 
     def loss(self, X, sample_weight=None):
         """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.

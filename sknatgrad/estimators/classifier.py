@@ -146,11 +146,18 @@ class RiemannianMLPClassifier(
         Samples seen.
     n_rejected_steps_ : int
         Steps that were cancelled.
-    n_layers_, n_outputs_ : int
+    n_layers_ : int
+        Levels of the network, that of the inputs counted.
+    n_outputs_ : int
+        Output units.
     out_activation_ : str
-    output_coefs_ : ndarray
+        What scikit-learn calls the map from output pre-activations to predictions.
+    output_coefs_ : ndarray of shape (n_output_parameters,)
+        The output's own trained parameters, of "scaled_softmax"; else empty.
     topology_ : Topology
+        Which unit listens to which.
     metric_ : Metric
+        The one used, also where ``metric="auto"`` chose it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

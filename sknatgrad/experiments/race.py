@@ -16,11 +16,11 @@ from threadpoolctl import threadpool_limits
 
 from ..estimators import RiemannianMLPClassifier
 from ..plotting.naming import final_estimator
+from ..training.trainer import INTERRUPTED
 from .runs import even_times
 
 TARGET = 0.05
 # Both libraries say this when Ctrl-C ends a fit early; a race must then end as well.
-INTERRUPTED = "Training interrupted by user"
 _PLAIN_GRADIENT = ("euclidean", "backprop")
 
 

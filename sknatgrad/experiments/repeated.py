@@ -19,10 +19,9 @@ from ..compiled import get_kernels, with_kernels
 from ..numerics.parallel import parallel_results
 from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
+from ..training.trainer import INTERRUPTED
 from .runs import OUTCOMES, RepeatedRuns
 from .seeds import draw_seeds
-
-_INTERRUPTED = "Training interrupted by user"
 
 
 def repeated_runs(
@@ -244,7 +243,7 @@ def _collect(n_jobs, calls, n_calls, verbose):
     records = [None] * n_calls
     with warnings.catch_warnings():
         # A fit that Ctrl-C ends early ends all of them.
-        warnings.filterwarnings("error", message=_INTERRUPTED)
+        warnings.filterwarnings("error", message=INTERRUPTED)
         for n_done, (position, record) in enumerate(parallel_results(n_jobs, calls), 1):
             records[position] = record
             if verbose:

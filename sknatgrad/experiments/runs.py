@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .table import number, text_table
+from .table import plus_minus, text_table
 
 OUTCOMES = (
     "train_score",
@@ -170,9 +170,7 @@ class RepeatedRuns:
 
 
 def _mean_and_deviation(row, field, digits):
-    mean, deviation = row[f"{field}_mean"], row[f"{field}_std"]
-    text = number(mean, digits)
-    return text if math.isnan(deviation) else f"{text} ± {number(deviation, digits)}"
+    return plus_minus(row[f"{field}_mean"], row[f"{field}_std"], digits)
 
 
 def _padded(curves):

@@ -1,5 +1,7 @@
 """Aligned text tables."""
 
+import math
+
 GAP = "  "
 
 
@@ -101,3 +103,9 @@ def markdown_table(header, rows, left=(0,)):
     sides = ["---" if column in left else "---:" for column in range(len(header))]
     lines = [f"| {' | '.join(cells)} |" for cells in [titles, *rows]]
     return "\n".join([lines[0], f"|{'|'.join(sides)}|", *lines[1:]])
+
+
+def plus_minus(mean, deviation, digits):
+    """Mean and standard deviation as text; the mean alone if there is no deviation."""
+    text = number(mean, digits)
+    return text if math.isnan(deviation) else f"{text} ± {number(deviation, digits)}"

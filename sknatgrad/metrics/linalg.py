@@ -21,7 +21,7 @@ from ..numerics.arithmetic import rounding, safe_divide
 _BATCHED_SIZE = 24
 # Stacks of so many blocks of at most this size are factored side by side.
 _COMPILED_SIZE, _FEWEST_COMPILED = 32, 8
-_DOUBLE = np.finfo(float).eps
+_DOUBLE = rounding(np.empty(0))
 _NOTHING = np.empty((0, 0))
 
 
@@ -85,7 +85,7 @@ class CentredFactor:
         self._corner = corner[:, None]
         self._mean, covariance = without_bias(blocks, self._corner)
         np.einsum("nii->ni", covariance)[...] += damping
-        self._weights = ScaledFactor(covariance, error * (diagonal + damping), error / 64)
+        self._weights = ScaledFactor(covariance, error * (diagonal + damping), error)
 
     def solve(self, rhs):
         """Solve for right-hand sides of shape (n, m, k)."""
@@ -157,13 +157,13 @@ class ScaledFactor:
     floor : float or ndarray of shape (n, m)
         Diagonal entries not above this are null.
     error : float
-        Relative error of the entries.
+        Relative rounding error of the entries.
     """
 
     def __init__(self, matrices, floor=0.0, error=_DOUBLE):
         diagonal = np.einsum("nii->ni", matrices)
         alive = diagonal > floor
-        self._smallest_pivot = 64 * matrices.shape[1] * error
+        self._smallest_pivot = matrices.shape[1] * error
         # Square roots first: the inverse of a subnormal number overflows.
         root = np.sqrt(diagonal, where=alive, out=np.ones_like(diagonal))
         self._scale = np.where(alive, 1 / root, 0.0)[:, :, None]

@@ -29,7 +29,7 @@ _SMALLEST_ERROR = 64.0
 _RESIDUAL_RATIO = 100.0
 
 
-def pays(group, n_samples):
+def keep_as_samples(group, n_samples):
     """Whether a group's blocks are better left as samples, a choice by sizes alone.
 
     The samples must not take more memory than the blocks, unless it is little.
@@ -83,7 +83,7 @@ class SampledBlocks:
     def __add__(self, other):
         if isinstance(other, SampledBlocks):
             parts = self.parts + other.parts
-            if pays(self.group, self.n_samples + other.n_samples):
+            if keep_as_samples(self.group, self.n_samples + other.n_samples):
                 return SampledBlocks(self.group, parts)
             other = other.formed()
         return self.formed() + other
@@ -240,7 +240,7 @@ class _CentredSystem:
             matrix = self.covariance + bias * np.outer(self.mean, self.mean)
             matrix[np.diag_indices_from(matrix)] += damping
             floor = error * (second + damping)
-            factor = ScaledFactor(matrix[None], floor[None], error / 64)
+            factor = ScaledFactor(matrix[None], floor[None], error)
             self._factors[number] = self.corner + bias, factor
 
     def centre(self, gradient):

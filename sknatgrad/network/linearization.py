@@ -97,11 +97,6 @@ class Linearization(IncomingActivities):
         """Pre-activations of the output units, (n_outputs, n_samples)."""
         return self.v[self.topology.outputs]
 
-    @property
-    def output_activities(self):
-        """Activities of the output units, (n_outputs, n_samples)."""
-        return self.a[self.topology.outputs]
-
     @staticmethod
     def joined(lins, weights):
         """The activities of several batches as those of one, for means over samples.
@@ -130,8 +125,7 @@ class Linearization(IncomingActivities):
         Of hidden units only; a saturated unit then carries values back as if it
         were less so.
         """
-        softened = object.__new__(type(self))
-        softened.__dict__.update(self.__dict__)
+        softened = copy(self)
         softened.__dict__.pop("r")
         softened.r_squared = self._empty(self.a.shape, self.dtype)
         softened.r_squared[...] = self.r_squared

@@ -2,13 +2,17 @@
 
 import numpy as np
 
+# Rounding errors of a sum or a product of matrices, in units of the last digit: few of those
+# that come up in practice are larger, and what is smaller than such an error says nothing.
+_LAST_DIGITS = 64
+
 
 def rounding(array):
     """Relative rounding error of means in the array's precision.
 
     A variance below this share of the second moment says nothing.
     """
-    return 64 * np.finfo(array.dtype).eps
+    return _LAST_DIGITS * np.finfo(array.dtype).eps
 
 
 def safe_divide(numerator, denominator, out=None):

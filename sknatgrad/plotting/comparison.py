@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .curves import AXES, line_styles, needs_matplotlib
+from .curves import AXES, label_axes, line_styles, needs_matplotlib
 
 _POINTS = 200
 
@@ -125,9 +125,7 @@ class MetricComparisonDisplay:
             line, band = draw_band(ax, x, parts, alpha, **style)
             self.lines_.append(line)
             self.bands_.append(band)
-        ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="training loss")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter("{x:g}")
+        label_axes(ax, AXES[against], "training loss")
         ax.legend(frameon=False)
         return self
 

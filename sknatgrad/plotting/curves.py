@@ -137,9 +137,7 @@ class TrainingCurveDisplay:
         ):
             style = {**style, "markevery": [len(loss) - 1] if len(loss) else [], "label": name}
             self.lines_ += ax.plot(x, loss, **{**style, **kwargs})
-        ax.set(xscale="log", yscale="log", xlabel=AXES[against], ylabel="training loss")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter("{x:g}")
+        label_axes(ax, AXES[against], "training loss")
         ax.legend(frameon=False)
         return self
 
@@ -192,6 +190,13 @@ def two_panels(display, title="", target=None, ylabel="training log-loss (nats)"
     right.set_ylabel("")
     figure.legend(handles=display.lines_, loc="outside right center", frameon=False)
     return figure
+
+
+def label_axes(ax, xlabel, ylabel):
+    """Logarithmic axes, with numbers as they are written elsewhere."""
+    ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:g}")
 
 
 def line_styles():

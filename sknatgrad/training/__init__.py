@@ -12,7 +12,7 @@ from .data.scaling import InputScale
 from .history import History
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
-from .steps.mini_batch_pass import MiniBatchPass
+from .steps.mini_batch_pass import MiniBatchPass, Schedule
 from .steps.running_metric import RunningMetric
 from .steps.step_rules import STEP_RULES
 from .trainer import Stopping, Trainer
@@ -27,6 +27,7 @@ __all__ = [
     "MiniBatchPass",
     "Objective",
     "RunningMetric",
+    "Schedule",
     "Stopping",
     "Trainer",
 ]

@@ -12,7 +12,7 @@ from .settings import noise_share
 from .start import target_factor
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
-from .steps.mini_batch_pass import MiniBatchPass
+from .steps.mini_batch_pass import MiniBatchPass, Schedule
 from .steps.running_metric import RunningMetric
 from .steps.safeguards import training_metric
 from .steps.solvers import make_solver
@@ -30,7 +30,7 @@ def make_objective(model, settings, data, state, penalised):
         if coordinates.inputs is not None:
             scale = scale.relative_to(coordinates.inputs)
         factor = standard_factor(model.network, scale.scale)
-        factor = factor * target_factor(model.network.topology, state.untold_scale)
+        factor = factor * target_factor(model.network.topology, state.raw_target_scale)
         strength = state.strength
         strength = replace(strength, alpha=strength.alpha * penalty_unit(model, state))
         penalty = Penalty(model.network.topology, factor**2, state.weight, strength)
@@ -50,8 +50,8 @@ def _single_precision(settings, data):
 
 def penalty_unit(model, state):
     """What a unit of `alpha` is worth in the loss that is minimised."""
-    told = state.untold_scale is None or not np.all(model.output.free_scale)
-    return 1.0 if told else state.untold_scale.loss_unit
+    told = state.raw_target_scale is None or not np.all(model.output.free_scale)
+    return 1.0 if told else state.raw_target_scale.loss_unit
 
 
 def make_passes(model, settings, objective, state, streaming):
@@ -80,20 +80,21 @@ def make_passes(model, settings, objective, state, streaming):
     if whole:
         return BatchPass(objective, state.path.average, *shared)
     state.solver = _solver(model, settings, state, descent, batch_size)
+    schedule = _schedule(model, settings, state, n_samples, streaming)
+    return MiniBatchPass(objective, state.path, *shared, schedule, state.solver)
+
+
+def _schedule(model, settings, state, n_samples, streaming):
+    """The `Schedule` of mini-batches."""
+    batch_size, window = settings.rows_a_step(n_samples), state.running.window
     first = settings.n_init_samples
-    if first == "auto":
-        first = int(min(n_samples, state.running.window))
-    return MiniBatchPass(
-        objective,
-        state.path,
-        *shared,
+    return Schedule(
         batch_size,
         settings.shuffle,
-        first,
+        int(min(n_samples, window)) if first == "auto" else first,
         settings.metric_every(batch_size, model.network.topology),
-        settings.steps_together(batch_size, state.running.window),
-        state.solver,
-        adapt=not streaming,
+        settings.steps_together(batch_size, window),
+        repeats=not streaming,
         longest_average=STREAM_MEMORY / batch_size if streaming else np.inf,
     )
 

@@ -13,12 +13,12 @@ import numpy as np
 from .data.rows import SlicedRows
 
 # Rows whose means and deviations can be relied on.
-ENOUGH = 20
+MIN_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class FirstRows:
-    """Fewer than `ENOUGH` rows that a stream has begun with.
+    """Fewer than `MIN_ROWS` rows that a stream has begun with.
 
     Attributes
     ----------
@@ -48,4 +48,4 @@ class FirstRows:
 def are_enough(data):
     """Whether so many rows have a weight that they tell the units."""
     weighing = data.X.shape[0] if data.weight is None else np.count_nonzero(data.weight)
-    return weighing >= ENOUGH
+    return weighing >= MIN_ROWS

@@ -29,11 +29,11 @@ from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
 from .start import (
     loss_unit,
+    raw_target_scale,
     standard_coordinates,
     standard_outputs,
     start_parameters,
     training_coordinates,
-    untold_scale,
 )
 from .state import TrainingState
 from .steps.path import Path
@@ -79,7 +79,7 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     running = RunningMetric(settings.metric, 0.0)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
     state.row_weight, state.strength = data.mean_weight(), strength
-    state.untold_scale = untold_scale(model, outputs, coordinates)
+    state.raw_target_scale = raw_target_scale(model, outputs, coordinates)
     if not streaming:
         state.loss_unit = loss_unit(model, data, coordinates)
     if standard.outputs is not None:
@@ -144,15 +144,8 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     -------
     Outcome
     """
-    state.see(data.n_observed() if settings.alpha == "auto" else data.total_weight, streaming)
-    data = data.in_units_of(state.row_weight)
-    if settings.alpha != "auto":
-        state.strength = Strength(settings.alpha)
-    if streaming:
-        state.coordinates = state.coordinates.learned(data.X, data.weight)
     adapts = settings.adapts_alpha(model.network) and not streaming
-    if adapts and state.strength.features is None:
-        state.strength = replace(state.strength, features=data.scale.prior_precision)
+    data = _prepared(settings, data, state, adapts, streaming)
     with quiet():
         objective = make_objective(model, settings, data, state, adapts or state.strength.alpha > 0)
         if streaming:
@@ -175,17 +168,29 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
-    n_iter = trainer.n_iter
     if streaming:
         state.history.forget(LONGEST_STREAM)
     return Outcome(
-        n_iter,
-        n_iter * objective.n_samples,
-        float(loss),
-        trainer.interrupted,
-        trainer.ran_out and not streaming,
-        error,
+        n_iter=trainer.n_iter,
+        n_seen=trainer.n_iter * objective.n_samples,
+        loss=float(loss),
+        interrupted=trainer.interrupted,
+        ran_out=trainer.ran_out and not streaming,
+        error=error,
     )
+
+
+def _prepared(settings, data, state, adapts, streaming):
+    """The data in the units of the state, which takes note of them."""
+    state.see(data.n_observed() if settings.alpha == "auto" else data.total_weight, streaming)
+    data = data.in_units_of(state.row_weight)
+    if settings.alpha != "auto":
+        state.strength = Strength(settings.alpha)
+    if streaming:
+        state.coordinates = state.coordinates.learned(data.X, data.weight)
+    if adapts and state.strength.features is None:
+        state.strength = replace(state.strength, features=data.scale.prior_precision)
+    return data
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):

@@ -50,7 +50,7 @@ def _free_outputs(model, outputs):
     return OutputScale(np.where(free, outputs.centre, 0.0), np.where(moving, outputs.scale, 1.0))
 
 
-def untold_scale(model, outputs, coordinates):
+def raw_target_scale(model, outputs, coordinates):
     """The scale of the targets, where training takes them as given; None elsewhere."""
     outputs = _free_outputs(model, outputs)
     if outputs is None or coordinates.outputs is not None:

@@ -40,7 +40,7 @@ class TrainingState:
     history : History
     strength : Strength
         Of the penalty, for targets in standard units.
-    untold_scale : OutputScale or None
+    raw_target_scale : OutputScale or None
         Units of the targets that `coordinates` leave as they are.
     rule : StepRule or None
     rule_key : tuple
@@ -68,7 +68,7 @@ class TrainingState:
     rng: np.random.RandomState
     history: History
     strength: Strength = field(default_factory=Strength)
-    untold_scale: OutputScale | None = None
+    raw_target_scale: OutputScale | None = None
     rule: StepRule | None = None
     rule_key: tuple | None = None
     loss_unit: float = 1.0

@@ -32,7 +32,7 @@ def compare(fan_in, n_units, n_rows, repeats):
         objective.differentiate(objective.evaluate(theta))
 
     def step(samples):
-        unitwise.pays = lambda group, n: samples and group.fan_in == fan_in
+        unitwise.keep_as_samples = lambda group, n: samples and group.fan_in == fan_in
         gradient, statistics = objective.differentiate(objective.evaluate(theta), metric)
         directions[samples] = metric.solve(network.topology, statistics, gradient, 1e-2)
 

@@ -20,7 +20,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, Network, Topology, get_metric, get_output, initialize
-from sknatgrad.metrics.sampled_blocks import pays
+from sknatgrad.metrics.sampled_blocks import keep_as_samples
 from sknatgrad.training import Objective
 from sknatgrad.training.steps.safeguards import training_metric
 
@@ -102,11 +102,13 @@ class Case:
             return True
         kron = metric.reduction.prefix == "kron"
         return all(
-            (1 if group.shared and (kron or pays(group, self.n_rows)) else len(group.units))
-            * (1 + group.fan_in) ** 2
-            <= LARGEST_BLOCKS
+            self._n_blocks(group, kron) * (1 + group.fan_in) ** 2 <= LARGEST_BLOCKS
             for group in self.topology.groups
         )
+
+    def _n_blocks(self, group, kron):
+        alone = group.shared and (kron or keep_as_samples(group, self.n_rows))
+        return 1 if alone else len(group.units)
 
     def operations(self):
         """Floating-point operations of a plain step: forward, gradient, and back."""

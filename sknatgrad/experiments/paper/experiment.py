@@ -42,10 +42,6 @@ class Experiment:
     n_runs: int
     links: str = "-"
 
-    def method(self, name):
-        """The method of that name."""
-        return next(method for method in self.methods if method.name == name)
-
     def shortened(self, share=QUICK_SHARE):
         """The same with fewer steps."""
         shorter = [replace(m, n_steps=max(10, round(share * m.n_steps))) for m in self.methods]

@@ -7,7 +7,7 @@ Dashed lines are the logistic implementation.
 import numpy as np
 
 from ...plotting.comparison import draw_band, quartiles
-from ...plotting.curves import needs_matplotlib
+from ...plotting.curves import label_axes, needs_matplotlib
 from .methods import BEYOND, INVARIANT, TITLES
 from .problem import ACTIVATIONS
 from .tables import SAME, differences
@@ -72,11 +72,8 @@ class Curves:
             label = TITLES[name] + (f", {activation}" if implementation_in_label else "")
             style = {"color": COLOURS[name], "linestyle": DASHES[activation], "linewidth": 1.6}
             draw_band(ax, steps * self.unit(name), shown, 0.15, label=label, **style)
-        xlabel, ylabel = self.labels
-        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+        label_axes(ax, *self.labels)
         ax.set_ylim(bottom=self.floor)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter("{x:g}")
 
 
 def both(names):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..table import number
+from ..table import number, plus_minus
 from .methods import FULL_STEPS_OF_PAPER
 from .problem import ACTIVATIONS
 from .published import BUDGET, ITERATIONS, LOSSES, implied_cost
@@ -105,12 +105,6 @@ def _loss_row(experiment, results, method, step):
 def mean_and_deviation(losses):
     """Mean and standard deviation of a sample."""
     return float(np.mean(losses)), float(np.std(losses, ddof=1)) if len(losses) > 1 else np.nan
-
-
-def plus_minus(mean, deviation, digits):
-    """Mean and standard deviation as text."""
-    text = number(mean, digits)
-    return text if np.isnan(deviation) else f"{text} ± {number(deviation, digits)}"
 
 
 def links_table(experiments, results):

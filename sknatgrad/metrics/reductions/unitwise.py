@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..linalg import centred_factor
-from ..sampled_blocks import IterativeFactor, SampledBlocks, pays
+from ..sampled_blocks import IterativeFactor, SampledBlocks, keep_as_samples
 from .plus_kronecker import Mixable
 from .recursive import RecursiveInverse
 
@@ -42,7 +42,7 @@ class Unitwise(Mixable):
         lin, values = point.lin, point.values(modulus, rng)
         return tuple(
             SampledBlocks.of(lin, group, values)
-            if pays(group, lin.n_samples)
+            if keep_as_samples(group, lin.n_samples)
             else lin.group_gram(group, values)
             for group in lin.topology.groups
         )
@@ -101,7 +101,7 @@ class Unitwise(Mixable):
         size = sum(
             len(group.units) * (1 + group.fan_in) ** 2
             for group in topology.groups
-            if averaged or not pays(group, n_samples)
+            if averaged or not keep_as_samples(group, n_samples)
         )
         if size > LARGEST_BLOCKS:
             raise ValueError(

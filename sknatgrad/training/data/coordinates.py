@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from ...network.reparametrization import rescale_inputs
-from .scaling import InputScale, settled
+from .scaling import InputScale, rounded_to_grid
 
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
 LARGEST_COPY = 0.25
@@ -26,9 +26,9 @@ class OutputScale:
     scale: np.ndarray
 
     def apply(self, target, rounded=False):
-        """Targets (n_outputs, n_samples) in these coordinates, `settled` if `rounded`."""
+        """Targets (n_outputs, n_samples) in these coordinates, `rounded_to_grid` if `rounded`."""
         told = (target - self.centre[:, None]) / self.scale[:, None]
-        return settled(told) if rounded else told
+        return rounded_to_grid(told) if rounded else told
 
     @property
     def loss_unit(self):
@@ -52,7 +52,7 @@ class Coordinates:
     outputs : OutputScale or None
         None: as they are.
     rounded : bool
-        Whether data are rounded in these coordinates (`settled`), so that not even rounding
+        Whether data are rounded in these coordinates (`rounded_to_grid`), so that not even rounding
         errors differ where units do.
     """
 

@@ -21,7 +21,7 @@ _RAREST = 1e4
 _COARSE = 1.5 * 2.0 ** (52 - 28)
 
 
-def settled(values):
+def rounded_to_grid(values):
     """Numbers of size 1 to the nearest multiple of 2^-28, in place.
 
     What is computed from data in other units differs in its last digits, after this hardly
@@ -65,7 +65,7 @@ class InputScale:
         """
         centre, scale, skewness, absolute, rest = weighted_moments(X, sample_weight)
         scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
-        rarity = settled(np.clip(safe_divide(scale, absolute), 1.0, _RAREST))
+        rarity = rounded_to_grid(np.clip(safe_divide(scale, absolute), 1.0, _RAREST))
         scale[skewness < -_SYMMETRIC] *= -1
         return cls(centre, scale, safe_divide(rest, scale), rarity)
 
@@ -104,10 +104,10 @@ class InputScale:
         return InputScale(np.zeros_like(self.centre), scale, guessed=guessed)
 
     def relative_to(self, other, rounded=False):
-        """The same place and scale, told in the coordinates `other`; `settled` if `rounded`."""
+        """The same place and scale in the coordinates `other`, on the grid if `rounded`."""
         scale = self.scale / other.divisor
         centre = (self.centre - other.centre) / other.divisor + self.rest * scale - other.rest
-        return InputScale(settled(centre) if rounded else centre, scale)
+        return InputScale(rounded_to_grid(centre) if rounded else centre, scale)
 
     def with_fallback(self):
         """Inputs that were constant so far get the scale of their value, or 1."""
@@ -144,19 +144,19 @@ class InputScale:
     def apply(self, X, rounded=False):
         """The rows of X in these coordinates, a new array; sparse if centre is 0.
 
-        They are `settled` if `rounded`.
+        They are `rounded_to_grid` if `rounded`.
         """
         if sparse.issparse(X):
             if self.centre.any():
                 return self.apply(X.toarray(), rounded)
             scaled = sparse.csr_array(X, dtype=float).multiply(1 / self.divisor).tocsr()
             if rounded:
-                settled(scaled.data)
+                rounded_to_grid(scaled.data)
             return scaled
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         divisor = self.divisor
         for part in cached_parts(X.shape):
             standard = (X[part] - self.centre) / divisor
             standard -= self.rest
-            scaled[part] = settled(standard) if rounded else standard
+            scaled[part] = rounded_to_grid(standard) if rounded else standard
         return scaled

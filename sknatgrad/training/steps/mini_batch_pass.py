@@ -1,5 +1,6 @@
 """A pass as one step a mini-batch."""
 
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -15,6 +16,38 @@ _EAGER_STEPS = 5
 # Steps of a larger rate, or with a larger predicted change of the outputs in nats, are checked,
 # and cut to a quarter up to so often.
 _UNCHECKED_RATE, _UNCHECKED_CHANGE, _TRIALS = 0.1, 0.1, 5
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which rows make a step, and when the metric is brought up to date.
+
+    Attributes
+    ----------
+    batch_size : int
+        Rows of the largest batches; all of a pass are as large, but for one row.
+    shuffle : bool
+        Draw a new order of the rows at each pass.
+    n_init_samples : int
+        Rows that make the first metric, where that is more than a batch.
+    metric_every : int
+        Steps from one update of the metric to the next, the first few apart.
+    steps_together : int
+        Steps whose rows are mixed into the metric at once, when it is an average of
+        enough rows that they change it little.
+    repeats : bool
+        Whether the same rows come again, so that losses of passes compare.
+    longest_average : float
+        Steps that the averaged parameters speak of at most.
+    """
+
+    batch_size: int
+    shuffle: bool = True
+    n_init_samples: int = 0
+    metric_every: float = 1
+    steps_together: int = 1
+    repeats: bool = True
+    longest_average: float = np.inf
 
 
 class MiniBatchPass:
@@ -37,22 +70,8 @@ class MiniBatchPass:
     running : RunningMetric
     rule : StepRule
     rng : RandomState
-    batch_size : int
-        Rows of the largest batches; all of a pass are as large, but for one row.
-    shuffle : bool
-        Draw a new order of the rows at each pass.
-    n_init_samples : int
-        Rows that make the first metric, where that is more than a batch.
-    metric_every : int
-        Steps from one update of the metric to the next, the first few apart.
-    steps_together : int
-        Steps whose rows are mixed into the metric at once, when it is an average of
-        enough rows that they change it little.
+    schedule : Schedule
     solver : Refactored, optional
-    adapt : bool
-        Let the rule see the loss of whole passes.
-    longest_average : float
-        Steps that the average speaks of at most.
     """
 
     def __init__(
@@ -63,24 +82,15 @@ class MiniBatchPass:
         running,
         rule,
         rng,
-        batch_size,
-        shuffle=True,
-        n_init_samples=0,
-        metric_every=1,
-        steps_together=1,
+        schedule,
         solver=None,
-        adapt=True,
-        longest_average=np.inf,
     ):
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
-        self.running, self.rng = running, rng
-        self.batch_size, self.shuffle, self.adapt = batch_size, shuffle, adapt
-        self.metric_every, self.steps_together = metric_every, steps_together
+        self.running, self.rng, self.schedule = running, rng, schedule
         self._solve, self._sample, self._last_step = None, None, None
-        self.longest_average = longest_average
         self.solver = Refactored(descent) if solver is None else solver
-        if running.statistics is None and n_init_samples > batch_size:
-            first = objective.rows(slice(0, n_init_samples))
+        if running.statistics is None and schedule.n_init_samples > schedule.batch_size:
+            first = objective.rows(slice(0, schedule.n_init_samples))
             if first.total_weight > 0:
                 statistics = first.statistics(path.last, descent.metric, rng)
                 running.update(statistics, first.total_weight)
@@ -88,7 +98,7 @@ class MiniBatchPass:
     @property
     def n_steps(self):
         """Steps a pass."""
-        return -(-self.objective.n_samples // self.batch_size)
+        return -(-self.objective.n_samples // self.schedule.batch_size)
 
     @property
     def parameters(self):
@@ -113,14 +123,14 @@ class MiniBatchPass:
 
         With the penalty, and without.
         """
-        n_samples = self.objective.n_samples
-        if self.adapt and self.path.n_steps >= self.n_steps:
+        batch_size, n_samples = self.schedule.batch_size, self.objective.n_samples
+        if self.schedule.repeats and self.path.n_steps >= self.n_steps:
             self.rule.pace(self.n_steps)
-        if self.shuffle:
-            order = self.objective.order(self.batch_size, self.rng)
+        if self.schedule.shuffle:
+            order = self.objective.order(batch_size, self.rng)
         else:
             order = np.arange(n_samples)
-        total, batches = np.zeros(2), chunks(n_samples, self.batch_size)
+        total, batches = np.zeros(2), chunks(n_samples, batch_size)
         while together := list(islice(batches, self._n_steps_together())):
             start, stop = together[0].start, together[-1].stop
             part = self.objective.rows(order[start:stop])
@@ -131,18 +141,18 @@ class MiniBatchPass:
         if self.objective.total_weight == 0:
             return 0.0, 0.0
         loss, data_loss = (total / self.objective.total_weight).tolist()
-        if self.adapt:
+        if self.schedule.repeats:
             self.rule.end_pass(loss)
         return loss, data_loss
 
     def _n_steps_together(self):
         """Steps whose rows are mixed into the metric at once, before the first of them."""
-        return self.steps_together if self.running.is_full else 1
+        return self.schedule.steps_together if self.running.is_full else 1
 
     def _metric_is_due(self):
         """Whether the next batch is to be mixed into the metric."""
-        steps = self.path.n_steps
-        return self._solve is None or steps < _EAGER_STEPS or steps % self.metric_every == 0
+        steps, every = self.path.n_steps, self.schedule.metric_every
+        return self._solve is None or steps < _EAGER_STEPS or steps % every == 0
 
     def _steps(self, rows, places, history):
         """Steps on the batches at these places of some rows; sums of their losses before each."""
@@ -167,7 +177,7 @@ class MiniBatchPass:
         else:
             following, _ = self._following(part, current, direction, rate, known, history)
         if following is not None:
-            self.path = self.path.advanced(following, self.longest_average)
+            self.path = self.path.advanced(following, self.schedule.longest_average)
         return part.total_weight * current.loss, part.total_weight * current.data_loss
 
     def _carried_on(self, part, current, step, known, history):
