@@ -94,6 +94,10 @@ class InspectionMixin:
         ------
         ValueError
             If damping can't be used, targets are missing or a matrix is too large.
+
+        Notes
+        -----
+        The cost of the gradient and of the metric (doc/metrics.md).
         """
         objective = self._objective(X, y, sample_weight)
         if objective.target is None:

@@ -15,7 +15,9 @@ from ..compiled import COMPILED_SIZE, get_kernels, loops
 
 # expit(-300) is 5e-131: far below any use, and its square does not underflow.
 _LARGEST_EXPONENT = {np.dtype(np.float64): 300.0, np.dtype(np.float32): 40.0}
+# A little more than what exp makes 0.
 _SMALLEST_LOGARITHM = -700.0
+# Of r / a, which has a pole where a = 0.
 _LARGEST_RATE = 1e12
 
 

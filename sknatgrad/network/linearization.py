@@ -13,6 +13,10 @@ paper needs is one of
   every parameter (the gradient; the bordering entries of a metric),
 * ``unit_gram(values)``: sample means of the products of all pairs of incoming
   activities, weighted by one value a unit and sample (a metric's blocks).
+
+All but the last cost O(links x samples), or as many times that as there are seeds; the
+last O(n d^2) a sample, with n units of d sources, and O(d^2) where units share them and
+`values` is left out.
 """
 
 import math

@@ -68,7 +68,22 @@ class Topology:
     # ------------------------------------------------------------ constructors
     @classmethod
     def layered(cls, sizes):
-        """Fully connected layers of the given sizes, inputs first."""
+        """Fully connected layers.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Layer sizes, inputs first.
+
+        Returns
+        -------
+        Topology
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two sizes, or one is below 1.
+        """
         sizes = _check_sizes(sizes)
         tables = [
             (np.arange(n_out + 1) * n_in, np.tile(np.arange(n_in), n_out))
@@ -87,7 +102,7 @@ class Topology:
         sizes : sequence of int
             Layer sizes, inputs first.
         n_links : int or sequence of int
-            Links a unit, for all pairs of layers or one for each.
+            Links of each unit, for all pairs of layers or one for each.
         by : {"target", "source"} or sequence of them
             Whether each target unit draws its sources, or each source unit its
             targets (so that fan-ins differ).
@@ -101,6 +116,11 @@ class Topology:
         Returns
         -------
         Topology
+
+        Raises
+        ------
+        ValueError
+            If a size or a number of links is below 1, or they do not fit together.
         """
         from sklearn.utils import check_random_state
 

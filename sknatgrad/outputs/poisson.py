@@ -7,6 +7,9 @@ from ..network.activations import Identity
 from ..numerics.moments import weighted_moments
 from ._base import Output, diagonal_factor
 
+# NumPy draws no larger counts.
+_LARGEST_DRAWN = 1e18
+
 
 class Poisson(Output):
     """Counts ``y_k ~ Poisson(exp(v_k))``, linear output units.
@@ -49,7 +52,7 @@ class Poisson(Output):
         return np.exp(v)
 
     def sample(self, v, rng):
-        return rng.poisson(np.minimum(np.exp(v), 1e18)).astype(float)
+        return rng.poisson(np.minimum(np.exp(v), _LARGEST_DRAWN)).astype(float)
 
     def mean(self, v):
         # Beyond the range of numbers it is infinite.

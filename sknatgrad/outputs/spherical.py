@@ -6,7 +6,10 @@ from ..network.activations import ReLU
 from ._base import Output
 from .categorical import Categorical
 
+# Of 2 r / a: below the bound that activations put on r / a near a = 0.
 _LARGEST_TRUSTED_RATE = 1e11
+# A norm whose square would underflow is that of no direction.
+_SMALLEST_NORM = 1e-100
 # Of the first pre-activations, in units of their common value.
 _SPREAD = 0.1
 
@@ -60,7 +63,9 @@ class Spherical(Output):
             a, r = self.activation.value_and_slope(v)
             norm = np.sqrt((a**2).sum(axis=0, keepdims=True))
             exact = np.divide(2 * r, norm, out=np.zeros_like(r), where=norm > 0)
-            speed = np.where(unsure & (norm > 1e-100), np.where(a < 0, -exact, exact), speed)
+            speed = np.where(
+                unsure & (norm > _SMALLEST_NORM), np.where(a < 0, -exact, exact), speed
+            )
         return distribution, speed
 
     def fisher_factor(self, v, columns=slice(None)):

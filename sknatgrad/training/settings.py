@@ -18,6 +18,11 @@ STEPS_A_PASS = 10
 RADIUS = 1e-2
 SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
+# Large batches have their metric looked at in every so many steps; where it must be factored,
+# in as many more as the largest fan-in holds forties, so that this costs less than gradients.
+METRIC_EVERY, FAN_IN_A_STEP = 4, 40
+# Batches that the metric is averaged over, and rows for each source of a unit, at least.
+BATCHES_AVERAGED, ROWS_A_SOURCE = 20.0, 4.0
 # Of the rows that the metric is averaged over, the share that may be mixed in at once.
 TOGETHER_SHARE = 0.02
 
@@ -132,8 +137,8 @@ class Settings:
         if self.metric_decay != "auto" or batch_size < LARGE_BATCH:
             return 1
         if not self.metric.reduction.factored:
-            return 4
-        return max(4, max(group.fan_in for group in topology.groups) // 40)
+            return METRIC_EVERY
+        return max(METRIC_EVERY, max(group.fan_in for group in topology.groups) // FAN_IN_A_STEP)
 
     def steps_together(self, batch_size, window):
         """Steps whose rows are mixed into the metric at once, averaged over `window` rows."""
@@ -166,5 +171,6 @@ class Settings:
             if whole_batch:
                 return 0.0
             largest = max(group.fan_in for group in topology.groups)
-            return max(20.0 * batch_weight, 4.0 * (1 + largest), SHORTEST_WINDOW)
+            least = max(ROWS_A_SOURCE * (1 + largest), SHORTEST_WINDOW)
+            return max(BATCHES_AVERAGED * batch_weight, least)
         return batch_weight / self.metric_decay

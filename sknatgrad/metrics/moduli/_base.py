@@ -4,6 +4,7 @@ import numpy as np
 
 from ...compiled import get_kernels, loops
 
+# Numbers that are carried back at once, 32 MB.
 _BLOCK_SIZE = 1 << 22
 
 

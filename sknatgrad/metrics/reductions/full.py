@@ -11,6 +11,8 @@ from .full_plus_kronecker import FullPlusKronecker
 LARGEST_MATRIX = 130_000_000
 # A gradient is in the span of the rows up to rounding errors of this size.
 _SPAN_TOLERANCE = 1e-9
+# Where the metric exceeds its damping by this factor the dual has half of its digits left; the
+# primal keeps them, as long as its matrix has no more rows than this.
 _HARD_RATIO, _LARGEST_RESCUE = 1e9, 4000
 
 

@@ -18,7 +18,7 @@ class Kronecker(Reduction):
     Not in the paper: the unitwise metric as if a unit's inputs and its modulus
     were independent. Units that share their sources share one matrix, so a fully
     connected level needs one factorisation. Invariant under what the unitwise
-    metrics are. Per sample O(d^2) a full level, and one O(d^3) solve; absolute
+    metrics are. Per sample and full level O(d^2), and one O(d^3) solve; absolute
     damping differs from unit to unit and costs one solve each.
 
     Parameters

@@ -12,6 +12,7 @@ from ...numerics.moments import cached_parts, weighted_moments
 _CONSTANT = 1e-13
 # Weights of inputs that vary less than this would overflow.
 _SMALLEST = 1e-304
+# A skewness below this is rounding error: it gives no sign.
 _SYMMETRIC = 1e-9
 # Inputs that many scales away are of another size.
 _FAR = 10.0

@@ -5,6 +5,8 @@
 _REFRESH_SHARE = 0.1
 # Rank-one updates pay while a batch has at most this share of a fan-in.
 _LARGEST_BATCH_SHARE = 1 / 8
+# An update that makes up more of the average than what was known is no update.
+_LARGEST_UPDATE = 0.5
 
 
 class Refactored:
@@ -72,7 +74,9 @@ class Recursive(Refactored):
         return point is not None
 
     def follow(self, part, point, running):
-        stale = self._inverse is None or self._age >= self._refresh or running.weight > 0.5
+        stale = (
+            self._inverse is None or self._age >= self._refresh or running.weight > _LARGEST_UPDATE
+        )
         if stale or point is None:
             self._inverse, self._age = self._descent.recursive(part, running.statistics), 0
         else:

@@ -107,6 +107,8 @@ class LineSearch(StepRule):
     """
 
     searches = True
+    # Share of the promised gain that is enough (Armijo's condition); the rate below which
+    # nothing is left to gain but rounding errors; the shortest second trial.
     _SUFFICIENT, _SMALLEST, _LEAST = 0.01, 1e-12, 0.25
 
     def __init__(self, rate):
