@@ -73,7 +73,7 @@ def _topology(connectivity, sizes, rng):
 
 
 def by_value(setting):
-    """A setting with activations and outputs told by class name and attributes.
+    """A setting with activations and outputs described by class name and attributes.
 
     Their classes may be of a notebook or local to a function: pickle does not find them.
     """

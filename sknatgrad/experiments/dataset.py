@@ -207,7 +207,7 @@ def _missing_lines(missing):
     if numbers:
         lines.append(
             f"Missing numbers: {', '.join(numbers)}; filled by the mean of the training rows, "
-            "and told by a further column each."
+            "and marked by a further column each."
         )
     if levels:
         lines.append(f"Missing categories: {', '.join(levels)}; a level of their own.")

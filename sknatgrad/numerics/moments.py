@@ -145,7 +145,7 @@ def _sparse_moments(X, weight):
 
 
 def _moments(unit, mean, powers):
-    """All told in units `unit`."""
+    """All in units of `unit`."""
     rest, variance, third, above, absolute = powers
     # The mean is rounded, and more rows may lie on one side than on the other.
     absolute = absolute + (1 - 2 * above) * rest

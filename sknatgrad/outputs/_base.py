@@ -61,7 +61,7 @@ class Output:
     def free_dispersion(self):
         """Whether residuals may be larger or smaller than the output's own variance says.
 
-        Where targets can be told in any units: the output does not know how noisy they are.
+        Where targets can be expressed in any units: the output does not know how noisy they are.
         """
         return bool(np.all(self.free_scale))
 

@@ -9,7 +9,7 @@ def method_name(estimator):
     Parameters
     ----------
     estimator : estimator
-        "auto" is told by what it came to if it is fitted.
+        "auto" is named by what it came to if it is fitted.
 
     Returns
     -------

@@ -42,7 +42,7 @@ def training_coordinates(model, settings, standard, data, streaming):
 
 
 def _free_outputs(model, outputs):
-    """The standard coordinates of those outputs whose targets can be told in any units."""
+    """The standard coordinates of those outputs whose targets can be expressed in any units."""
     free = model.output.free_scale
     if outputs is None or not np.any(free):
         return None
@@ -62,7 +62,7 @@ def raw_target_scale(model, outputs, coordinates):
 
 
 def loss_unit(model, data, coordinates):
-    """What `tol` is told in, in the loss that is minimised."""
+    """The unit of `tol`, in the loss that is minimised."""
     if coordinates.outputs is not None:
         return 1.0
     unit = model.output.loss_unit(data.target, data.weight)

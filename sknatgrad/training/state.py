@@ -46,7 +46,7 @@ class TrainingState:
     rule_key : tuple
         What the rule was made for.
     loss_unit : float
-        What `tol` is told in, in the loss that is minimised.
+        The unit of `tol`, in the loss that is minimised.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float

@@ -1,1 +1,1 @@
-"""Rows, the units they are told in, and the mean loss on them."""
+"""Rows, their units, and the mean loss on them."""

@@ -89,7 +89,7 @@ class Objective(Penalised):
     sample_weight : ndarray of shape (n_samples,), optional
     penalty : Penalty, optional
     coordinates : Coordinates, optional
-        Inputs and targets are told in these, chunk by chunk.
+        Inputs and targets are expressed in these, chunk by chunk.
     dtype : numpy dtype
         Of forward and backward passes; means are float64 in any case.
 

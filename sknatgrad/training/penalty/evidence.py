@@ -13,17 +13,17 @@ from .noise import Noise
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
 TEMPERATURE = 0.5
-# How soon the temperature falls where units have many sources for few labels. Blocks know
-# nothing of what units share: the fewer rows there are, the more directions count twice.
-# Numbers tell how noisy they are: less of a penalty, and they would seem more exact still.
+# Of labels, the temperature is divided by 1 + CROWDING * (sources of a unit per row), at most by
+# 2. Each block counts the directions that its unit shares with others: the fewer rows there are,
+# the more of what is counted they do not determine. Targets of regression are left alone: with
+# less of a penalty their residuals are smaller, and would ask for less still.
 CROWDING = 1.5
 # In units of the noise variance: the strength at the start, and the least. Below that,
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone.
 START, LEAST_STRENGTH = 0.2, 0.3
-# Steps before the first estimate, and passes after each of which there is one. Later,
-# passes from one time to the next when the factors of the features follow, and the noise
-# of a square loss.
+# The first estimate comes after EARLIEST steps, then one after each of ESTIMATES passes. Later only
+# the factors of the features and the noise of a square loss follow, after every EVERY passes.
 EARLIEST, ESTIMATES, EVERY = 8, 20, 5
 # The prior knowledge that features are alike, in links of each.
 LIKENESS = 0.5
@@ -53,7 +53,7 @@ class Evidence:
 
     The noise variance is the dispersion of the residuals, in units of the variance that
     the outputs themselves speak of, corrected for the g degrees of freedom. Square and
-    Poisson losses leave it free, as targets may be told in any units; of several targets,
+    Poisson losses leave it free, as targets may be expressed in any units; of several targets,
     noisy ones count for more. Others say that it is 1; but labels are often cleaner than
     that, so the dispersion's square root is taken: half of the way, in logarithms. Labels
     of a row that go together are fewer observations than they seem.
@@ -66,7 +66,7 @@ class Evidence:
     mean is 1, or the larger the fewer rows a feature's variance comes from
     (`InputScale.prior_precision`): else rare words and dark pixels learn their rows by heart.
 
-    Everything is told in standard coordinates (`Curvature`), so that it is intrinsic.
+    Everything is expressed in standard coordinates (`Curvature`), so that it is intrinsic.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ _RIDGE = 1e-6
 # Bits of a share.
 _BITS = 6
 # After so many steps, as many as it takes to find the default penalty, the last one counts for no
-# more than this share: told in other units, data have slightly different last steps, and fits
+# more than this share: in other units, data have slightly different last steps, and fits
 # would part.
 FREE_STEPS, LARGEST_SHARE = EARLIEST + ESTIMATES, 0.8
 

@@ -208,7 +208,7 @@ class TrustRegion(StepRule):
 
     @property
     def _unit(self):
-        """What the radius is told in, nats."""
+        """The unit of the radius, nats."""
         return max(self._floor, self._loss)
 
     @property
