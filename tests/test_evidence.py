@@ -21,6 +21,7 @@ from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly
 from sknatgrad.training.data.coordinates import OutputScale
+from sknatgrad.training.data.dataset import Data, n_observed
 from sknatgrad.training.data.objective import Objective
 from sknatgrad.training.data.scaling import InputScale
 from sknatgrad.training.penalty import curvature as curvature_module
@@ -622,6 +623,43 @@ def test_whole_number_weights_are_repetitions():
     one = RiemannianMLPClassifier(**settings).fit(X, y, sample_weight=share)
     other = RiemannianMLPClassifier(**settings).fit(X, y, sample_weight=share / 7)
     assert other.alpha_ == pytest.approx(one.alpha_, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("weight", "counts", "want"),
+    [
+        (None, None, 6),
+        ([1, 2, 3, 0, 1, 1], None, 8),
+        ([0.3] * 6, None, 6),
+        ([1e200] * 6, None, 6),
+        ([0.5, 1.0, 1.5, 0, 0.5, 0.5], None, 4),
+        ([10, 10, 1, 1, 1, 1], [1] * 6, 24**2 / 204),
+        ([20, 10, 1, 2, 1, 1], [2, 1, 1, 2, 1, 1], 35**2 / 305),
+        ([0] * 6, None, 0),
+    ],
+)
+def test_observations_that_rows_stand_for(weight, counts, want):
+    """Whole numbers are counts; where weights per observation differ there are fewer."""
+
+    def part(rows):
+        own = (None if a is None else np.array(a, float)[rows] for a in (weight, counts))
+        return Data(np.zeros((6, 1))[rows], np.zeros((1, 6))[:, rows], *own)
+
+    assert part(slice(None)).n_observed() == pytest.approx(want)
+    pieces = [part(slice(0, 2)), part(slice(2, 3)), part(slice(3, 6))]
+    assert n_observed([piece.census() for piece in pieces]) == pytest.approx(want)
+
+
+def test_weights_of_rare_classes_are_no_evidence():
+    """Balanced classes ask for no weaker a penalty: the rare rows are as few as they were."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 8))
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=600) > 2.8).astype(int)
+    assert 0.03 < y.mean() < 0.1
+    settings = {"hidden_layer_sizes": (30,), "random_state": 0}
+    plain = RiemannianMLPClassifier(**settings).fit(X, y)
+    balanced = RiemannianMLPClassifier(class_weight="balanced", **settings).fit(X, y)
+    assert balanced.alpha_ > 0.5 * plain.alpha_
 
 
 def test_where_there_is_none():

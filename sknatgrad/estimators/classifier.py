@@ -114,8 +114,8 @@ class RiemannianMLPClassifier(
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, times the sample weights; 1 for classes not named. With
         "balanced" all classes of the training rows weigh the same, sample weights counted.
-        They are no observations: with ``alpha="auto"`` only how they compare matters. Not for
-        multilabel targets.
+        They are no observations: with ``alpha="auto"`` rows that weigh unequally count as
+        fewer, ``(sum w)^2 / sum w^2`` of them. Not for multilabel targets.
 
     Attributes
     ----------

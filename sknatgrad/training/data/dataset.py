@@ -3,6 +3,7 @@
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -88,23 +89,25 @@ class Data:
         return float(largest * np.mean(self.weight / largest))
 
     def n_observed(self):
-        """How many observations the rows stand for.
-
-        Weights that are whole numbers are counts; others say how much rows matter
-        relative to each other.
-        """
+        """How many observations the rows stand for; see `n_observed`."""
         return n_observed([self.census()])
 
     def census(self):
-        """Whether weights may be counts, their sum, and how many rows have some."""
-        weight = self.weight
-        if weight is None:
-            return True, self.X.shape[0], self.X.shape[0]
-        if self.counts is not None:
-            weight = np.where(weight > 0, self.counts, 0.0)
-        small = weight.max(initial=0.0) <= _LARGEST_COUNT
-        counts = bool(small and (weight == np.round(weight)).all())
-        return counts, weight.sum(), np.count_nonzero(weight)
+        """The part of these rows in `n_observed`, a `Census`."""
+        if self.weight is None:
+            n_rows = self.X.shape[0]
+            return Census(True, 1.0, n_rows, n_rows, n_rows)
+        weighing = self.weight > 0
+        if not weighing.any():
+            return Census(True, 0.0, 0.0, 0.0, 0.0)
+        weight = self.weight[weighing]
+        counts = weight if self.counts is None else self.counts[weighing]
+        whole = bool(counts.max() <= _LARGEST_COUNT and (counts == np.round(counts)).all())
+        # A power of 2, so that sums of counts stay exact.
+        unit = 2.0 ** np.frexp(weight.max())[1]
+        share = weight / unit
+        squares = share**2
+        return Census(whole, unit, share.sum(), np.sum(squares / counts), squares.sum())
 
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
@@ -129,7 +132,44 @@ def _concatenated(first, second, n_first, n_second):
     return np.concatenate([first, np.ones(n_second) if second is None else second])
 
 
+class Census(NamedTuple):
+    """Sums over rows of weights w that stand for c observations each.
+
+    Attributes
+    ----------
+    whole : bool
+        Whether all c are whole numbers, which may be counts.
+    unit : float
+        Of the weights in the sums, about the largest: squares of any weight are numbers.
+    total, by_count, by_row : float
+        Sums of w, of ``w^2 / c`` and of ``w^2``.
+    """
+
+    whole: bool
+    unit: float
+    total: float
+    by_count: float
+    by_row: float
+
+
 def n_observed(censuses):
-    """Observations in the parts of a data set, from the `census` of each."""
-    counts, totals, weighing = zip(*censuses, strict=True)
-    return float(sum(totals if all(counts) else weighing))
+    """How many observations there are in the parts of a data set.
+
+    Kish's effective sample size ``(sum w)^2 / sum (w^2 / c)``: with n rows that weigh the
+    same it is n, and the less, the more their weights differ. Weights that are whole
+    numbers are counts: a row of weight 3 is three observations. Others, and those of
+    classes, say how much rows matter relative to each other.
+
+    Parameters
+    ----------
+    censuses : iterable of Census
+    """
+    censuses = list(censuses)
+    unit, whole = max(part.unit for part in censuses), all(part.whole for part in censuses)
+    if not unit:
+        return 0.0
+    total = sum(part.total * (part.unit / unit) for part in censuses)
+    squares = sum(
+        (part.by_count if whole else part.by_row) * (part.unit / unit) ** 2 for part in censuses
+    )
+    return float(total**2 / squares)
