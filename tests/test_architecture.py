@@ -20,7 +20,7 @@ ALLOWED = {
     "metrics": {"outputs", "network", "numerics", "compiled"},
     "training": {"metrics", "outputs", "network", "numerics", "compiled"},
     "estimators": {"training", "metrics", "outputs", "network", "numerics", "compiled"},
-    "plotting": {"metrics"},
+    "plotting": set(),
     "experiments": {
         "plotting",
         "estimators",

@@ -119,7 +119,7 @@ def test_loss_and_output_agree():
     same = make(loss="poisson", output="poisson").fit(X, y)
     np.testing.assert_array_equal(make(loss="poisson").fit(X, y).predict(X), same.predict(X))
     np.testing.assert_array_equal(make(output="poisson").fit(X, y).predict(X), same.predict(X))
-    with pytest.raises(ValueError, match="say different things"):
+    with pytest.raises(ValueError, match="contradict each other"):
         make(loss="poisson", output="square").fit(X, y)
 
 

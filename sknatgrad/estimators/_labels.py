@@ -148,7 +148,8 @@ class Labels:
         unknown, left_out = set(class_weight) - labels, labels - set(class_weight)
         if unknown and left_out:
             raise ValueError(
-                f"class_weight speaks of {unknown}, which are no classes, and not of {left_out}."
+                f"class_weight names {unknown}, which are no classes of y; these are "
+                f"{self.all.tolist()}."
             )
 
     def _named_weights(self, class_weight):

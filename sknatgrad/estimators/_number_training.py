@@ -51,7 +51,7 @@ class NumberTrainingMixin:
             name = own
         elif isinstance(name, str) and own == "poisson" != name:
             raise ValueError(
-                f"loss='poisson' and output={name!r} say different things: leave one of them out."
+                f"loss='poisson' and output={name!r} contradict each other: set only one of them."
             )
         return numeric_output(name, self.output_activation, self._n_targets)
 

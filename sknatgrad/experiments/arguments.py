@@ -17,7 +17,7 @@ def metric_names(text):
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]!r}? " if close else ""
             raise argparse.ArgumentTypeError(
-                f"unknown metric {name!r}. {hint}Known: {', '.join(known)}."
+                f"unknown metric {name!r}. {hint}Known: {', '.join(METRICS)}, auto."
             )
     return names
 

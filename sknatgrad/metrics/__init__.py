@@ -76,7 +76,7 @@ def get_metric(metric, n_mc_samples=1):
             f"{sorted(ALIASES)}, or pass a Metric object."
         )
     modulus, reduction = METRICS[name]
-    return Metric(modulus.make(n_mc_samples), reduction())
+    return Metric(modulus.make(n_mc_samples), reduction(), name)
 
 
 __all__ = [

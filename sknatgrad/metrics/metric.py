@@ -16,6 +16,8 @@ class Metric:
         What a change of a unit's pre-activation counts.
     reduction : Reduction
         Which entries of the resulting matrix are kept.
+    name : str, optional
+        That of the registry.
 
     Raises
     ------
@@ -28,17 +30,18 @@ class Metric:
     ``solve``. Parameters are theta, followed by the output's own ones.
     """
 
-    def __init__(self, modulus, reduction):
+    def __init__(self, modulus, reduction, name=None):
         if reduction.needs_seeds and not modulus.linear:
             raise ValueError(
                 f"{modulus.name} has no full form: its modulus is one number a unit, without the "
                 f"products between units that a full matrix needs. Use {modulus.name} (unitwise), "
                 f"kron_{modulus.name}, qd_{modulus.name} or diag_{modulus.name}."
             )
-        self.modulus, self.reduction = modulus, reduction
+        self.modulus, self.reduction, self.name = modulus, reduction, name
 
     def __repr__(self):
-        return f"Metric({type(self.modulus).__name__}, {type(self.reduction).__name__})"
+        name = "" if self.name is None else f", name={self.name!r}"
+        return f"Metric({type(self.modulus).__name__}, {type(self.reduction).__name__}{name})"
 
     @property
     def needs_target(self):

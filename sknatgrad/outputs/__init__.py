@@ -43,7 +43,8 @@ def get_output(output, activation="auto", n_outputs=None):
         )
     if not isinstance(output, str) or output not in OUTPUTS:
         raise ValueError(
-            f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an Output object."
+            f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an instance of an "
+            "Output."
         )
     return OUTPUTS[output](activation)
 

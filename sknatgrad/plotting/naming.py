@@ -1,7 +1,5 @@
 """Which estimator does the learning, and what it is called in figures and tables."""
 
-from ..metrics import METRICS
-
 
 def method_name(estimator):
     """Name of the metric it trains in, or of its class where there is none.
@@ -23,8 +21,7 @@ def method_name(estimator):
     """
     metric = getattr(estimator, "metric", None)
     if metric == "auto" and hasattr(estimator, "metric_"):
-        kinds = type(estimator.metric_.modulus), type(estimator.metric_.reduction)
-        return next((name for name, parts in METRICS.items() if parts == kinds), metric)
+        return estimator.metric_.name
     return metric if isinstance(metric, str) else type(estimator).__name__
 
 
