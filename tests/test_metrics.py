@@ -45,7 +45,7 @@ from sknatgrad.metrics import (
 )
 from sknatgrad.metrics.moduli import _base as moduli_base
 from sknatgrad.network import ACTIVATIONS, Inputs, Network, Topology
-from sknatgrad.outputs import OUTPUTS
+from sknatgrad.outputs import OUTPUTS, get_output
 
 N_DRAWS = 2
 DAMPINGS = [("absolute", 1e-2), ("relative", 0.1), ("relative", 0.0)]
@@ -868,7 +868,34 @@ def test_the_arrow_matrix_is_another_one(name):
     assert np.abs(d - other).max() > 0.1 * np.abs(d).max()
 
 
+@pytest.mark.parametrize("mode", ["absolute", "relative"])
+@pytest.mark.parametrize("n_samples", [2, 60])
+def test_a_penalty_pulls_at_weights_without_variance(mode, n_samples):
+    """However few rows there are: the step on them is the penalty's own."""
+    network = Network.build(Topology.layered([2, 2, 1]))
+    X = np.random.default_rng(0).normal(size=(n_samples, 2)) * [1.0, 0.0]
+    theta = np.random.default_rng(1).normal(size=network.topology.n_parameters)
+    point = LossPoint(network.linearize(theta, X), get_output("bernoulli"), np.ones((1, n_samples)))
+    ridge = np.where(network.topology.is_weight, 0.5, 0.0)
+    metric, gradient = get_metric("fisher"), point.gradient() - ridge * theta
+    step = metric.solve(
+        network.topology, metric.statistics(point, None), gradient, 0.1, mode, ridge=ridge
+    )
+    dead = network.topology.source == 1
+    damping = 0.5 + (0.1 if mode == "absolute" else 0.0)
+    np.testing.assert_allclose(step[dead], gradient[dead] / damping, rtol=1e-6)
+    assert np.abs(gradient[dead]).min() > 0
+
+
 # ---------------------------------------------------------------- what is refused
+@pytest.mark.parametrize("name", ["kron_bp", "bp"])
+def test_matrices_of_wide_levels_are_refused_before_they_are_made(name):
+    """One of a full level, too, where its fan-in is tens of thousands."""
+    topology = Topology.layered([50_000, 3, 1])
+    with pytest.raises(ValueError, match=r"matrices of 20\.0 GB"):
+        get_metric(name).check(topology, 2, 1, averaged=False)
+
+
 def test_backpropagated_modulus_has_no_full_form():
     for make in (lambda: Metric(Backpropagated(), Full()), lambda: get_metric("full_bp")):
         with pytest.raises(ValueError, match=r"bp has no full form.*kron_bp"):

@@ -22,7 +22,8 @@ from engine import (
 from scipy import stats
 from scipy.special import expit
 
-from sknatgrad.network import ACTIVATIONS, get_activation
+from sknatgrad import RiemannianMLPClassifier
+from sknatgrad.network import ACTIVATIONS, Network, Topology, get_activation
 from sknatgrad.outputs import OUTPUTS, Mixed, Softmax, get_output
 
 EXTREMES = np.array(list(itertools.product([-1e4, 0.0, 1e4], repeat=3))).T
@@ -504,6 +505,34 @@ def test_mixed_output_is_the_product_of_its_parts():
         assert_close(getattr(output, method)(v), expected, 1e-14)
     expected = np.concatenate([o.activation.value(v) for o, v, _ in parts])
     assert_close(output.activation.value(v), expected, 1e-14)
+
+
+@pytest.mark.parametrize("outputs", [[3, 5], [5, 3]])
+def test_mixed_outputs_at_several_depths(outputs):
+    """Each output unit has its own activation, wherever in the graph it stands."""
+    adjacency = np.zeros((6, 6))
+    adjacency[[0, 1, 0, 1, 2, 3, 4, 0], [2, 2, 3, 3, 4, 4, 5, 5]] = 1
+    topology = Topology.from_sparse(adjacency, n_inputs=2, outputs=outputs)
+    output = get_output(["square", "bernoulli"])
+    lin = Network.build(topology, "tanh", output.activation).linearize(
+        np.linspace(-1, 1, topology.n_parameters), np.eye(2)
+    )
+    v, a = lin.output_preactivations, lin.a[topology.outputs]
+    np.testing.assert_array_equal(a[0], v[0])
+    np.testing.assert_allclose(a[1], 1 / (1 + np.exp(-v[1])))
+
+
+@pytest.mark.parametrize("n_labels", [1, 2])
+def test_labels_of_poisson_outputs_are_those_of_their_probabilities(n_labels):
+    """A class from a mean of 1/2 on."""
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    Y = (X[:, :n_labels] + 0.5 * X[:, 2:] > 0).astype(int)
+    clf = RiemannianMLPClassifier((4,), output="poisson", random_state=0, max_iter=30)
+    clf.fit(X, Y[:, 0] if n_labels == 1 else Y)
+    proba = clf.predict_proba(X)
+    likely = proba.argmax(axis=1) if n_labels == 1 else (proba > 0.5).astype(int)
+    np.testing.assert_array_equal(clf.predict(X), likely)
+    assert clf.score(X, clf.predict(X)) == 1 and np.mean(clf.predict(X) == Y.squeeze()) > 0.8
 
 
 def test_mixed_output_keeps_the_activation_of_each_unit():

@@ -926,3 +926,6 @@ def test_a_registered_rule_can_be_asked_for(monkeypatch):
         classifier.fit(X, y)
     monkeypatch.setitem(STEP_RULES, "cautious", Cautious)
     assert set(classifier.fit(X, y).learning_rate_curve_) == {0.05}
+    # Other processes know nothing of it.
+    classifier.set_params(n_init=2, n_jobs=2)
+    assert set(classifier.fit(X, y).learning_rate_curve_) == {0.05}

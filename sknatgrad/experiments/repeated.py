@@ -92,7 +92,10 @@ def repeated_runs(
     X, y = indexable(X, y)
     plan = _Plan(X, y, test_size, _stratify(estimators, y), scoring)
     seeds = draw_seeds(random_state, (n_runs, 2))
-    plan.rows(seeds[0, 0])  # says now, and once, if the rows can't be split
+    # Say now, and once, what would fail after every fit.
+    plan.rows(seeds[0, 0])
+    for estimator in estimators.values():
+        check_scoring(estimator, scoring)
     tasks = [
         _Task(run, name, *map(int, seeds[run]), _parameters_for(name, estimators, fit_params))
         for run in range(n_runs)

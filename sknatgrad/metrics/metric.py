@@ -32,10 +32,12 @@ class Metric:
 
     def __init__(self, modulus, reduction, name=None):
         if reduction.needs_seeds and not modulus.linear:
+            name = modulus.name
+            others = f"{name} (unitwise), kron_{name}, qd_{name} or diag_{name}"
             raise ValueError(
-                f"{modulus.name} has no full form: its modulus is one number a unit, without the "
-                f"products between units that a full matrix needs. Use {modulus.name} (unitwise), "
-                f"kron_{modulus.name}, qd_{modulus.name} or diag_{modulus.name}."
+                f"{name or type(modulus).__name__} has no full form: its modulus is one number a "
+                "unit, without the products between units that a full matrix needs. Use "
+                f"{others if name else 'another reduction'}."
             )
         self.modulus, self.reduction, self.name = modulus, reduction, name
 

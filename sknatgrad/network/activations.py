@@ -53,6 +53,10 @@ class Activation:
     span = 0.0
     logistic_gain = None
 
+    def at(self, units):
+        """That of some of its units, in their order."""
+        return self
+
     def fill(self, v, a, r):
         """Write activities and slopes into the arrays `a` and `r`."""
         raise NotImplementedError
@@ -246,6 +250,10 @@ class SplitActivation(Activation):
     def fill(self, v, a, r):
         for rows, activation in self.parts:
             a[rows], r[rows] = activation.value_and_slope(v[rows])
+
+    def at(self, units):
+        places = [(np.flatnonzero(np.isin(units, rows)), part) for rows, part in self.parts]
+        return SplitActivation(tuple((rows, part) for rows, part in places if len(rows)))
 
 
 ACTIVATIONS = {

@@ -1,5 +1,7 @@
 """Topologies from adjacency matrices: topological levels of any acyclic graph."""
 
+from numbers import Integral
+
 import numpy as np
 from scipy import sparse
 
@@ -20,7 +22,7 @@ def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
     if n_inputs is None:
         computed = np.flatnonzero(fan_in > 0)
         n_inputs = int(computed[0]) if len(computed) else len(fan_in)
-    if not 1 <= n_inputs < len(fan_in):
+    if not (isinstance(n_inputs, Integral) and 1 <= n_inputs < len(fan_in)):
         raise ValueError(f"n_inputs must leave inputs and computed units, got {n_inputs}.")
     if fan_in[:n_inputs].any():
         raise ValueError("Input units must have no incoming links.")
@@ -47,9 +49,10 @@ def _check_outputs(graph, n_inputs, outputs):
     if outputs is None:
         outputs = np.flatnonzero(np.diff(graph.indptr) == 0)
         outputs = outputs[outputs >= n_inputs]
-    outputs = np.asarray(outputs, dtype=int)
-    if outputs.ndim != 1 or not len(outputs) or len(np.unique(outputs)) < len(outputs):
-        raise ValueError("outputs must be a non-empty list of distinct units.")
+    outputs = np.asarray(outputs)
+    known = outputs.ndim == 1 and outputs.size and np.issubdtype(outputs.dtype, np.integer)
+    if not known or len(np.unique(outputs)) < len(outputs):
+        raise ValueError("outputs must be a non-empty list of numbers of distinct units.")
     if outputs.min() < n_inputs or outputs.max() >= graph.shape[0]:
         raise ValueError("outputs must be computed units, not inputs.")
     return outputs

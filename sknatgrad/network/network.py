@@ -66,7 +66,9 @@ class Network:
         return cls(
             topology,
             tuple(
-                get_activation(next(remaining) if outputs is None else output)
+                get_activation(next(remaining))
+                if outputs is None
+                else get_activation(output).at(outputs)
                 for outputs in topology.level_outputs
             ),
         )

@@ -12,6 +12,7 @@ level listen to the same sources, that slice is a matrix.
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
@@ -299,10 +300,11 @@ class Topology:
 
 
 def _check_sizes(sizes):
-    sizes = [int(n) for n in sizes]
-    if len(sizes) < 2 or min(sizes) < 1:
-        raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes}.")
-    return sizes
+    given = list(sizes) if np.iterable(sizes) else [sizes]
+    whole = all(isinstance(n, Integral) for n in given)
+    if len(given) < 2 or not whole or min(given) < 1:
+        raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes!r}.")
+    return list(map(int, given))
 
 
 def _link_table(mask):

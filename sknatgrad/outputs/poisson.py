@@ -60,7 +60,8 @@ class Poisson(Output):
             return np.exp(v)
 
     def logits(self, v):
-        return v
+        # Read as probabilities, means are those of a class from 1/2 on.
+        return v + np.log(2.0)
 
     def starting_point(self, target, sample_weight, n_outputs):
         mean = weighted_moments(target.T, sample_weight).mean

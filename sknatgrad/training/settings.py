@@ -1,7 +1,7 @@
 """How to train: the estimators' parameters, and what their "auto" means."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class Settings:
     alpha: float | str
     stopping: Stopping
     n_threads: int = 1
+    # Those that are known here: another process knows of no rule that a user has registered.
+    step_rules: dict = field(default_factory=lambda: dict(STEP_RULES), repr=False)
 
     @property
     def invariant(self):
@@ -88,7 +90,7 @@ class Settings:
         of steps are for batches of one size, and a few rows left over would lead astray.
         """
         if self.batch_size == "auto":
-            rule = STEP_RULES.get(self.learning_rate)
+            rule = self.step_rules.get(self.learning_rate)
             if n_samples <= LARGEST_FULL_BATCH or not (rule is None or rule.stochastic):
                 return n_samples
             n_steps = max(STEPS_A_PASS, n_samples // MINI_BATCH)
@@ -109,14 +111,15 @@ class Settings:
         name = self.learning_rate
         if name == "auto":
             name = "line_search" if whole_batch else "trust_region"
-        if not whole_batch and not STEP_RULES[name].stochastic:
-            usable = sorted(key for key, rule in STEP_RULES.items() if rule.stochastic)
+        rate, kind = self.learning_rate_init, self.step_rules[name]
+        if not (whole_batch or kind.stochastic):
+            usable = sorted(key for key, rule in self.step_rules.items() if rule.stochastic)
+            advice = "" if streaming else "set batch_size to the number of rows or more, or "
             raise ValueError(
                 f"learning_rate={name!r} compares losses on the whole data set and is not "
-                "compatible with mini-batches: set batch_size to the number of rows or more, or "
-                f"use one of {usable}."
+                f"compatible with {'partial_fit' if streaming else 'mini-batches'}: {advice}use "
+                f"one of {usable}."
             )
-        rate, kind = self.learning_rate_init, STEP_RULES[name]
         rule = kind(kind.default_rate if rate == "auto" else float(rate))
         rule.natural = self.metric.reduction.natural
         if not whole_batch:

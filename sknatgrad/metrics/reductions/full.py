@@ -136,7 +136,8 @@ def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
     invertibility"); then ``x = D^-1 U^T m`` with ``(1 + K) m = l - U_b x_b``, ``K = U
     D^-1 U^T``, and undamped biases b follow from ``U_b^T m = 0``. Nothing cancels
     however small the damping is. What is left of g outside the rows' span, a
-    penalty's share, is solved for apart. Undamped weights are those without variance.
+    penalty's share, is solved for apart. Undamped weights, those without variance or
+    penalty, are left alone.
     """
     rows = _centre(topology, rows, mean)
     rhs = gradient - mean * gradient[topology.bias][topology.owner]
@@ -153,7 +154,7 @@ def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
     system = _DualSystem(topology, rows, damping)
     step = system.solve(combination)
     rest = rhs - rows.T @ combination
-    rest[weight == 0] = 0.0
+    rest[(weight == 0) & ~damped] = 0.0
     if np.abs(rest).max() > _SPAN_TOLERANCE * np.abs(rhs).max():
         step += system.solve_outside(rest)
     return _uncentre(topology, step, mean)

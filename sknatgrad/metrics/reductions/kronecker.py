@@ -6,7 +6,7 @@ from ...numerics.arithmetic import safe_divide
 from ..linalg import centred_factor
 from ..ridge import SharedRidgeFactor
 from ._base import Reduction
-from .unitwise import locate
+from .unitwise import check_blocks, locate
 
 # An eigendecomposition costs as much as so many Cholesky factors.
 _EIGEN_PRICE = 16
@@ -59,6 +59,9 @@ class Kronecker(Reduction):
             return step
 
         return solve
+
+    def check(self, topology, n_samples, n_seeds, averaged):
+        check_blocks("kron", topology, lambda group: group.shared)
 
     def block(self, topology, statistics, unit):
         modulus, *grams = statistics

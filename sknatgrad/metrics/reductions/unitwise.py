@@ -98,16 +98,35 @@ class Unitwise(Mixable):
         return blocks[index, :length, :length]
 
     def check(self, topology, n_samples, n_seeds, averaged):
-        size = sum(
-            len(group.units) * (1 + group.fan_in) ** 2
-            for group in topology.groups
-            if averaged or not keep_as_samples(group, n_samples)
+        # What is kept as samples still has one matrix, that of the preconditioner.
+        check_blocks(
+            "unitwise",
+            topology,
+            lambda group: not averaged and keep_as_samples(group, n_samples),
         )
-        if size > LARGEST_BLOCKS:
-            raise ValueError(
-                f"A unitwise metric of this network needs blocks of {8 * size / 1e9:.1f} GB "
-                f"(units x (1 + fan-in)^2). Use its qd form, or sparser connectivity."
-            )
+
+
+def check_blocks(form, topology, has_one_matrix):
+    """Raise ValueError if blocks of (1 + fan-in)^2 numbers would take too much memory.
+
+    Parameters
+    ----------
+    form : str
+        Of the metric, as users call it.
+    topology : Topology
+    has_one_matrix : callable
+        Takes a group, says whether its units share one.
+    """
+    size = sum(
+        (1 if has_one_matrix(group) else len(group.units)) * (1 + group.fan_in) ** 2
+        for group in topology.groups
+    )
+    if size > LARGEST_BLOCKS:
+        raise ValueError(
+            f"A {form} metric of this network needs matrices of {8 * size / 1e9:.1f} GB "
+            "((1 + fan-in)^2, one a unit or a full level). Use its qd form, or sparser "
+            "connectivity."
+        )
 
 
 def _formed(blocks):
