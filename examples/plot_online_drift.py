@@ -3,7 +3,7 @@
 A stream that drifts
 ====================
 
-Rows come in small batches, and what parts the classes moves about in the meantime. Two
+Rows come in small batches, and the boundary between the classes moves as the stream goes on. Two
 learners see each batch once; they are asked for its classes first and told them afterwards
 (prequential accuracy). One is our network, through ``partial_fit`` on the features as they
 come, in units that differ by a factor of a thousand. The other is scikit-learn's

@@ -33,7 +33,8 @@ for metric in ("diag_bp", "qd_bp"):
 for metric in ("diag_bp", "qd_bp"):
     ink, paper = (curves[metric, pixels][:10] for pixels in ("ink", "paper"))
     apart = np.abs(ink / paper - 1).max()
-    print(f"{metric:<8} losses of the first ten steps differ by up to {apart:.0e} of their size")
+    differ = f"differ by up to {apart:.0e} of their size" if apart else "do not differ"
+    print(f"{metric:<8} losses of the first ten steps {differ}")
 
 
 # %%

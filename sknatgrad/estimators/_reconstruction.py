@@ -101,7 +101,9 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def score_samples(self, X):
         """Log-likelihood of each row given itself, nats.
 
-        For square outputs the constant ``-ln(2 pi) / 2`` a feature is left out.
+        For square outputs, normal ones of variance 1, it is minus half the squared error, the
+        constant ``-ln(2 pi) / 2`` of each feature left out. Unlike the fit, that depends on
+        the units of the features: scale them, or the largest decide.
 
         Parameters
         ----------
