@@ -190,10 +190,10 @@ class InspectionMixin:
         if layer is None or unit is None:
             raise ValueError("layer and unit go together: give both, or neither.")
         if not 0 <= layer < len(levels):
-            raise ValueError(f"layer={layer}: the network has layers 0 to {len(levels) - 1}.")
+            raise ValueError(f"There is no layer {layer}: they are 0 to {len(levels) - 1}.")
         if not 0 <= unit < levels[layer].n_units:
             last = levels[layer].n_units - 1
-            raise ValueError(f"unit={unit}: layer {layer} has units 0 to {last}.")
+            raise ValueError(f"There is no unit {unit} in layer {layer}: they are 0 to {last}.")
         return levels[layer].units.start + unit
 
 
