@@ -104,7 +104,7 @@ class Data:
         counts = weight if self.counts is None else self.counts[weighing]
         whole = bool(counts.max() <= _LARGEST_COUNT and (counts == np.round(counts)).all())
         # A power of 2, so that sums of counts stay exact.
-        unit = 2.0 ** np.frexp(weight.max())[1]
+        unit = float(np.ldexp(1.0, np.frexp(weight.max())[1] - 1))
         share = weight / unit
         squares = share**2
         return Census(whole, unit, share.sum(), np.sum(squares / counts), squares.sum())
