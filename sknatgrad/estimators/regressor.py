@@ -7,6 +7,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
 
+from ..numerics.arithmetic import power_of_two
 from ._base import BaseRiemannianMLP
 from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
 from ._callbacks import with_callbacks
@@ -19,9 +20,8 @@ from ._prediction import in_precision
 def _r2(y, predicted, sample_weight=None):
     """`r2_score`, in units in which squares neither overflow nor vanish."""
     y, predicted = np.asarray(y, float), np.asarray(predicted, float)
-    _, exponent = np.frexp(np.abs(y).max(axis=0, initial=0.0))
-    y, predicted = np.ldexp(y, -exponent), np.ldexp(predicted, -exponent)
-    return r2_score(y, predicted, sample_weight=sample_weight)
+    unit = power_of_two(np.abs(y).max(axis=0, initial=0.0))
+    return r2_score(y / unit, predicted / unit, sample_weight=sample_weight)
 
 
 @lazy_on_dask("predict")

@@ -21,8 +21,8 @@ from ..numerics.arithmetic import rounding, safe_divide
 _BATCHED_SIZE = 24
 # Stacks of so many blocks of at most this size are factored side by side.
 _COMPILED_SIZE, _FEWEST_COMPILED = 32, 8
-_DOUBLE = rounding(np.empty(0))
 _NOTHING = np.empty((0, 0))
+_DOUBLE = rounding(_NOTHING)
 
 
 def centred_factor(blocks, relative=0.0, absolute=None):

@@ -75,6 +75,7 @@ class LossPoint:
 
         Their moduli are those of the places where they were computed.
         """
+        # Not a copy: losses and gradients that a point keeps are of its own batch.
         first = points[0]
         whole = object.__new__(LossPoint)
         whole.lin = type(first.lin).joined([point.lin for point in points], weights)

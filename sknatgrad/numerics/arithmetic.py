@@ -1,4 +1,4 @@
-"""Quotients and rounding errors."""
+"""Quotients, rounding errors and units in which numbers are of size 1."""
 
 import numpy as np
 
@@ -32,3 +32,9 @@ def all_finite(array):
 def _all_finite(array):
     # The sum is quicker to look at, and not finite if one of them is not.
     return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
+
+
+def power_of_two(size):
+    """The largest power of 2 up to each size, 1 where that is 0; no division by it rounds."""
+    mantissa, exponent = np.frexp(np.asarray(size, float))
+    return np.where(mantissa > 0, np.ldexp(1.0, exponent - 1), 1.0)

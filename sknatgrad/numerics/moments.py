@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .arithmetic import power_of_two
 from .sums import tree_sum
 
 # Numbers that stay in the caches, in arrays that are not mapped into memory anew each time.
@@ -79,7 +80,8 @@ def moments_by_parts(each):
     """
     lowest, highest = zip(*each(_extremes), strict=True)
     lowest, highest = np.min(lowest, axis=0), np.max(highest, axis=0)
-    unit = _unit(np.maximum(highest, -lowest))
+    # Cubes of numbers of size 1 do not overflow.
+    unit = power_of_two(np.maximum(highest, -lowest))
     mean = tree_sum(each(_mean, unit), np.add)
     powers = tree_sum(each(_powers, unit, mean), np.add)
     # The mean of equal values is rounded; these columns are to be exactly constant.
@@ -115,11 +117,6 @@ def _each_power(values):
     yield np.abs(values, out=values)
 
 
-def _unit(size):
-    """A power of two near the largest value of each column, so that cubes do not overflow."""
-    return np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0).astype(float))))
-
-
 def _sparse_moments(X, weight):
     X = sparse.csr_array(X).astype(float, copy=False)
     n_inputs = X.shape[1]
@@ -127,7 +124,7 @@ def _sparse_moments(X, weight):
     np.minimum.at(lowest, X.indices, X.data)
     np.maximum.at(highest, X.indices, X.data)
     full = np.bincount(X.indices, minlength=n_inputs) == X.shape[0]
-    unit = _unit(np.maximum(np.maximum(highest, -lowest), 0.0))
+    unit = power_of_two(np.maximum(np.maximum(highest, -lowest), 0.0))
     values = X.data / unit[X.indices]
     row_weight = np.repeat(weight, np.diff(X.indptr))
     present = np.bincount(X.indices, row_weight, minlength=n_inputs)

@@ -9,9 +9,8 @@ import numpy as np
 def quiet():
     """No warnings of what overflows or vanishes; a context, or with parentheses a decorator.
 
-    Step rules reject losses that are not finite, and `Trainer` ends where one remains or
-    a parameter is not: so nothing of it goes unnoticed, and warnings say nothing new. What is
-    too small for a float is 0, as good as any.
+    For code whose results are looked at: what is not finite does not go unnoticed there, and
+    warnings say nothing new. What is too small for a float is 0, as good as any.
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         yield

@@ -143,7 +143,8 @@ class Trainer:
                 self.n_iter, self.final_loss, score, self._reached.path
             )
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
-            stalled = self._stalled(*((-loss, np.inf) if score is None else (score, held_out_loss)))
+            value, tie = (-loss, np.inf) if score is None else (score, held_out_loss)
+            stalled = self._stalled(value, tie)
             if asked or stalled or (spent and not self._searching):
                 return
         self.ran_out = self.stopping.max_iter > 0

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ...numerics.arithmetic import power_of_two
 from .objective import Objective
 from .rows import selected
 from .scaling import InputScale
@@ -103,8 +104,8 @@ class Data:
         weight = self.weight[weighing]
         counts = weight if self.counts is None else self.counts[weighing]
         whole = bool(counts.max() <= _LARGEST_COUNT and (counts == np.round(counts)).all())
-        # A power of 2, so that sums of counts stay exact.
-        unit = float(np.ldexp(1.0, np.frexp(weight.max())[1] - 1))
+        # Sums of counts stay exact.
+        unit = float(power_of_two(weight.max()))
         share = weight / unit
         squares = share**2
         return Census(whole, unit, share.sum(), np.sum(squares / counts), squares.sum())

@@ -100,8 +100,7 @@ class InputScale:
         all that rounding errors leave of a unit's metric.
         """
         guessed = None if self.guessed is None else self.guessed & (self.centre == 0)
-        size = np.abs(self.centre)
-        scale = np.where((self.scale == 0) & (size > _SMALLEST), size, self.scale)
+        scale = self._scale_or_size()
         return InputScale(np.zeros_like(self.centre), scale, guessed=guessed)
 
     def relative_to(self, other, rounded=False):
@@ -112,9 +111,12 @@ class InputScale:
 
     def with_fallback(self):
         """Inputs that were constant so far get the scale of their value, or 1."""
-        size, constant = np.abs(self.centre), self.scale == 0
-        scale = np.where(constant, np.where(size > _SMALLEST, size, 1.0), self.scale)
-        return replace(self, scale=scale, guessed=constant)
+        return replace(self, scale=self._scale_or_size(), guessed=~self.varies)
+
+    def _scale_or_size(self):
+        """Scales; of constant inputs the size of their value, or 1."""
+        size = np.abs(self.centre)
+        return np.where(self.varies, self.scale, np.where(size > _SMALLEST, size, 1.0))
 
     def learned(self, X, sample_weight=None):
         """The same, with larger scales where inputs that were constant so far ask for them.
