@@ -3,7 +3,8 @@
 Run as ``python tests/benchmarks/bench_mini_batches.py``. Excess of the training loss in
 nats over that of a converged linear model (counts, rare events: the model is linear), and
 log-losses of a held-out third of digits and of noisy classes, after at most 50 passes (5 of
-one row each) with defaults otherwise. One BLAS thread.
+one row each) with defaults otherwise. Then R^2 of regression streams, of ten rows a call, one
+row of which has a feature far away from the others. One BLAS thread.
 """
 
 import warnings
@@ -15,6 +16,13 @@ from sklearn.model_selection import train_test_split
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 
 SIZES = (1, 5, 50, 500)
+FAR = (0.0, 1e3, 1e6)
+STREAMS = {
+    "linear": {"hidden_layer_sizes": ()},
+    "10 ReLUs": {"hidden_layer_sizes": (10,), "activation": "relu"},
+    "10 log_relu": {"hidden_layer_sizes": (10,)},
+    "10 tanh": {"hidden_layer_sizes": (10,), "activation": "tanh"},
+}
 
 
 def counts(rate, n_samples=2000):
@@ -43,6 +51,18 @@ def held_out(batch_size, X, y):
     return clf.fit(X, y).loss(X_test, y_test)
 
 
+def after_an_outlier(far, n_samples=1000, **parameters):
+    """R^2 of all other rows after a stream in which one feature of one row is that large."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + 0.6 * rng.normal(size=n_samples)
+    X[77, 0] += far
+    reg = RiemannianMLPRegressor(random_state=0, **parameters)
+    for rows in np.array_split(np.arange(n_samples), n_samples // 10):
+        reg.partial_fit(X[rows], y[rows])
+    return reg.score(np.delete(X, 77, axis=0), np.delete(y, 77))
+
+
 def cases():
     """Name and function of the batch size, one a line of the table."""
     for rate in (0.1, 1.0, 1e3, 1e6):
@@ -62,6 +82,10 @@ def main():
     print(f"{'':24s}" + "".join(f"{size:>10d}" for size in SIZES))
     for name, run in cases():
         print(f"{name:24s}" + "".join(f"{run(size):10.4f}" for size in SIZES), flush=True)
+    print(f"\n{'R^2 of streams':24s}" + "".join(f"{far:>10g}" for far in FAR))
+    for name, parameters in STREAMS.items():
+        scores = [after_an_outlier(far, **parameters) for far in FAR]
+        print(f"{name:24s}" + "".join(f"{score:10.3f}" for score in scores), flush=True)
 
 
 if __name__ == "__main__":
