@@ -54,7 +54,7 @@ examples:
   {PROGRAM} race --data umsatz.csv --target Preis --separator ";" --out results
 
 exit status:
-  0 all went well, 1 a competitor could not be trained or the figure not be saved,
+  0 all went well, 1 a competitor could not be trained or output not be written,
   2 wrong arguments or a table that can't be learnt from, {INTERRUPTED} interrupted
 """
 PAPER_DESCRIPTION = """\
@@ -76,7 +76,7 @@ examples:
   {PROGRAM} race --data FILE.csv --target COLUMN
 
 exit status:
-  0 all went well, 1 a competitor could not be trained or the figure not be saved,
+  0 all went well, 1 a competitor could not be trained or output not be written,
   2 wrong arguments, {INTERRUPTED} interrupted
 """
 
@@ -94,20 +94,32 @@ def main(argv=None):
     int
         Exit status.
     """
-    arguments = build_parser().parse_args(argv)
+    arguments, unknown = build_parser().parse_known_args(argv)
+    if unknown:
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
-        return arguments.run(arguments)
+        status = arguments.run(arguments)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Who read the output has closed it; at exit there is nothing to flush it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         return CLOSED
+    except OSError as problem:
+        drop_output()
+        print(f"{PROGRAM}: {problem}", file=sys.stderr)
+        return 1
+    return status
+
+
+def drop_output():
+    """Leave nothing to be flushed at exit to where nothing can be written any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def build_parser():
-    """The parser; ``run`` is the function that carries out what was asked for."""
+    """The parser; ``run`` carries out what was asked for, ``parser`` is the one of the command."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description=DESCRIPTION,
@@ -116,7 +128,7 @@ def build_parser():
     )
     parser.add_argument("--version", action="version", version=f"sknatgrad {__version__}")
     add_common_options(parser, DEFAULT_METRICS)
-    parser.set_defaults(run=race_on_digits)
+    parser.set_defaults(run=race_on_digits, parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_table_race(commands)
     add_paper(commands)
@@ -189,7 +201,7 @@ def add_table_race(commands):
         help='between fields, or "tab" (default: "%(default)s")',
     )
     add_common_options(parser, TABLE_METRICS, inherit=True)
-    parser.set_defaults(run=race_on_table)
+    parser.set_defaults(run=race_on_table, parser=parser)
 
 
 def add_paper(commands):
@@ -210,7 +222,7 @@ def add_paper(commands):
     parser.add_argument("--quick", action="store_true", help="a twentieth of the steps")
     parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), default=0, metavar="N")
     parser.add_argument("--no-plot", action="store_true", help="print the tables only")
-    parser.set_defaults(run=reproduce_paper)
+    parser.set_defaults(run=reproduce_paper, parser=parser)
 
 
 def reproduce_paper(arguments):

@@ -143,7 +143,10 @@ def test_progress_rewrites_its_line_on_a_terminal():
         (["--max-iter", "few"], "'few' is not a whole number"),
         (["--seed", "-1"], "must be at least 0, got -1"),
         (["--seed", str(2**32)], "must be at most"),
-        (["--oops"], "unrecognized arguments"),
+        (["--oops"], "usage: python -m sknatgrad [-h]"),
+        (["--oops"], "python -m sknatgrad: error: unrecognized arguments: --oops"),
+        (["race", "--data=a", "--target=b", "--oops"], "usage: python -m sknatgrad race"),
+        (["paper", "--oops"], "python -m sknatgrad paper: error: unrecognized arguments: --oops"),
     ],
 )
 def test_wrong_arguments_exit_with_2_and_say_why(arguments, message, capsys):
@@ -320,3 +323,12 @@ def test_closed_pipe_ends_quietly(tmp_path):
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_full_device_is_one_line(tmp_path):
+    program = [sys.executable, "-m", "sknatgrad", *SHORT, "--no-plot"]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path)
+    (line,) = ended.stderr.decode().splitlines()
+    assert line.startswith("python -m sknatgrad: ") and ended.returncode == 1

@@ -1,6 +1,7 @@
 """Displays."""
 
 import builtins
+from functools import partial
 
 import numpy as np
 import pytest
@@ -81,7 +82,16 @@ def test_from_estimators(fitted):
     assert display.names == ["kron_bp", "MLPClassifier"]
     assert display.losses == [fitted[0].loss_curve_, fitted[1][-1].loss_curve_]
     assert display.times == [fitted[0].time_curve_, None]
-    assert TrainingCurveDisplay.from_estimators(fitted, ["x", "y"]).names == ["x", "y"]
+    assert display.ax_.get_xlabel().startswith("passes") and len(display.lines_) == 2
+    _, ax = matplotlib.pyplot.subplots()
+    ours = fitted[:1]
+    display = TrainingCurveDisplay.from_estimators(
+        ours, ["x"], ax=ax, against="seconds", linewidth=5
+    )
+    assert display.names == ["x"] and display.ax_ is ax
+    (line,) = ax.get_lines()
+    np.testing.assert_array_equal(line.get_xdata(), ours[0].time_curve_)
+    assert line.get_linewidth() == 5
 
 
 def test_the_automatic_metric_is_told_by_what_it_came_to(fitted):
@@ -94,9 +104,8 @@ def test_the_automatic_metric_is_told_by_what_it_came_to(fitted):
 
 
 def test_seconds_must_be_known(fitted):
-    display = TrainingCurveDisplay.from_estimators(fitted)
     with pytest.raises(ValueError, match="against='seconds' needs the times of MLPClassifier"):
-        display.plot(against="seconds")
+        TrainingCurveDisplay.from_estimators(fitted, against="seconds")
 
 
 def test_wrong_axis(display):
@@ -139,8 +148,8 @@ def test_missing_matplotlib_names_the_extra(display, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    comparison = MetricComparisonDisplay.from_runs(repeated([[1.0]]))
-    for draw in (display.plot, lambda: two_panels(display), comparison.plot):
+    comparison = partial(MetricComparisonDisplay.from_runs, repeated([[1.0]]))
+    for draw in (display.plot, partial(two_panels, display), comparison):
         with pytest.raises(ImportError, match=r"sknatgrad\[plot\]"):
             draw()
 
@@ -166,7 +175,7 @@ def repeated(curves, name="a", times=None):
 def test_median_and_quartiles_of_runs_of_equal_length():
     curves = np.random.default_rng(0).random((9, 6)) + 0.1
     display = MetricComparisonDisplay.from_runs(repeated(curves))
-    assert display.plot() is display and display.ax_.figure is display.figure_
+    assert display.ax_.figure is display.figure_
     (line,) = display.lines_
     np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 7))
     np.testing.assert_allclose(line.get_ydata(), np.median(curves, axis=0))
@@ -182,18 +191,18 @@ def test_median_and_quartiles_of_runs_of_equal_length():
 
 def test_runs_that_ended_count_with_their_last_loss():
     display = MetricComparisonDisplay.from_runs(repeated([[4.0], [3.0, 2.0, 1.0], [5.0, 0.5]]))
-    (line,) = display.plot().lines_
+    (line,) = display.lines_
     np.testing.assert_allclose(line.get_ydata(), [4.0, 2.0, 1.0])
 
 
 def test_comparison_against_seconds():
     runs = repeated([[8.0, 4.0], [8.0, 4.0, 2.0]])
-    (line,) = MetricComparisonDisplay.from_runs(runs).plot(against="seconds").lines_
+    (line,) = MetricComparisonDisplay.from_runs(runs, against="seconds").lines_
     x, y = line.get_xdata(), line.get_ydata()
     assert x[0] == 2.0 and x[-1] == 6.0 and y[0] == 8.0 and y[-1] == 3.0
     assert np.all(np.diff(y) <= 0) and y[np.searchsorted(x, 4.0) + 1] == 4.0
     measured = repeated([[8.0, 4.0]], times=[0.5, 0.6])
-    (line,) = MetricComparisonDisplay.from_runs(measured).plot(against="seconds").lines_
+    (line,) = MetricComparisonDisplay.from_runs(measured, against="seconds").lines_
     assert line.get_xdata()[[0, -1]].tolist() == [0.5, 0.6]
 
 
@@ -206,8 +215,7 @@ def test_comparison_draws_as_told_and_leaves_out_what_has_no_curve():
         ]
     )
     _, ax = matplotlib.pyplot.subplots()
-    display = MetricComparisonDisplay.from_runs(runs)
-    display.plot(ax, linewidth=4, alpha=0.5)
+    display = MetricComparisonDisplay.from_runs(runs, ax=ax, linewidth=4, alpha=0.5)
     assert display.ax_ is ax and display.names == ["a", "b"]
     assert [line.get_linewidth() for line in display.lines_] == [4, 4]
     assert len({line.get_color() for line in display.lines_}) == 2
@@ -220,4 +228,4 @@ def test_comparison_that_cannot_be_drawn():
     with pytest.raises(ValueError, match="no training curve"):
         MetricComparisonDisplay.from_runs(repeated([[]]))
     with pytest.raises(ValueError, match="'passes' or 'seconds', got 'epochs'"):
-        MetricComparisonDisplay.from_runs(repeated([[1.0]])).plot(against="epochs")
+        MetricComparisonDisplay.from_runs(repeated([[1.0]]), against="epochs")

@@ -61,13 +61,15 @@ class MetricComparisonDisplay:
         return list(self.curves)
 
     @classmethod
-    def from_runs(cls, result):
-        """Curves of repeated runs.
+    def from_runs(cls, result, *, ax=None, against="passes", alpha=0.2, **kwargs):
+        """Draw the curves of repeated runs.
 
         Parameters
         ----------
         result : RepeatedRuns
             Estimators without a loss curve are left out.
+        ax, against, alpha, **kwargs
+            As in `plot`.
 
         Returns
         -------
@@ -75,15 +77,16 @@ class MetricComparisonDisplay:
 
         Raises
         ------
-        ValueError
-            If no estimator has a loss curve.
+        ImportError, ValueError
+            As in `plot`; also if no estimator has a loss curve.
         """
         with_curve = {
             record["name"]
             for record in result.records
             if record["loss_curve"] and not record["error"]
         }
-        return cls(curves={n: result.curves(n) for n in result.names if n in with_curve})
+        display = cls(curves={n: result.curves(n) for n in result.names if n in with_curve})
+        return display.plot(ax, against=against, alpha=alpha, **kwargs)
 
     def plot(self, ax=None, *, against="passes", alpha=0.2, **kwargs):
         """Draw medians and bands.

@@ -50,7 +50,7 @@ class TrainingCurveDisplay:
     >>> from sknatgrad.plotting import TrainingCurveDisplay
     >>> X, y = load_wine(return_X_y=True)
     >>> clf = RiemannianMLPClassifier((10,), metric="kron_bp", random_state=0).fit(X, y)
-    >>> display = TrainingCurveDisplay.from_estimators([clf])
+    >>> display = TrainingCurveDisplay.from_estimators([clf], against="seconds")
     >>> display.names
     ['kron_bp']
     """
@@ -68,8 +68,8 @@ class TrainingCurveDisplay:
         self.losses, self.names, self.times = losses, names, times
 
     @classmethod
-    def from_estimators(cls, estimators, names=None):
-        """Curves of fitted estimators.
+    def from_estimators(cls, estimators, names=None, *, ax=None, against="passes", **kwargs):
+        """Draw the curves of fitted estimators.
 
         Parameters
         ----------
@@ -79,6 +79,8 @@ class TrainingCurveDisplay:
             time curve.
         names : list of str, optional
             The metrics' names by default, or the classes' where there is none.
+        ax, against, **kwargs
+            As in `plot`.
 
         Returns
         -------
@@ -86,8 +88,8 @@ class TrainingCurveDisplay:
 
         Raises
         ------
-        ValueError
-            If an estimator has no loss curve.
+        ImportError, ValueError
+            As in `plot`; also if an estimator has no loss curve.
         """
         finals = [final_estimator(estimator) for estimator in estimators]
         for est in finals:
@@ -96,11 +98,12 @@ class TrainingCurveDisplay:
                     f"{type(est).__name__} has no loss_curve_: fit it first, with a solver that "
                     "keeps one."
                 )
-        return cls(
+        display = cls(
             losses=[est.loss_curve_ for est in finals],
             names=[method_name(est) for est in finals] if names is None else list(names),
             times=[getattr(est, "time_curve_", None) for est in finals],
         )
+        return display.plot(ax, against=against, **kwargs)
 
     def plot(self, ax=None, *, against="passes", **kwargs):
         """Draw the curves.
