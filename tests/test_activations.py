@@ -8,6 +8,7 @@ from engine import derivative
 from scipy.special import expit, log_expit
 
 from sknatgrad.network import ACTIVATIONS, AffineActivation, get_activation
+from sknatgrad.network.activations import SplitActivation
 
 SIGMOIDS = [name for name in ACTIVATIONS if ACTIVATIONS[name].logistic_gain is not None]
 V = np.linspace(-6, 6, 40).reshape(4, 10)  # no kink within the reach of a difference
@@ -140,6 +141,28 @@ def test_affine_activation(activation):
     v = V + 0.1 * np.sign(V)
     slope = rewritten.value_and_slope(v)[1]
     np.testing.assert_allclose(slope, derivative(rewritten.value, v), atol=1e-9)
+
+
+def test_affine_activation_starts_as_its_base(activation):
+    """What places initial weights changes with the units' coordinates."""
+    alpha, beta, gamma = np.array([-2.0, 0.5]), np.array([1.0, -3.0]), np.array([0.25, 4.0])
+    rewritten = AffineActivation(activation, alpha, beta, gamma)
+    np.testing.assert_array_equal(rewritten.midpoint, alpha * activation.midpoint + beta)
+    np.testing.assert_array_equal(rewritten.half_range, alpha * activation.half_range)
+    np.testing.assert_array_equal(rewritten.input_gain, gamma * activation.input_gain)
+
+
+def test_split_activation_has_the_numbers_of_each_unit():
+    logistic, tanh = ACTIVATIONS["logistic"], ACTIVATIONS["tanh"]
+    split = SplitActivation(((np.array([0, 2]), logistic), (np.array([1]), tanh)))
+    for name in ("midpoint", "half_range", "input_gain", "span", "largest_slope"):
+        of = [getattr(activation, name) for activation in (logistic, tanh, logistic)]
+        np.testing.assert_array_equal(np.ravel(getattr(split, name)), of)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logarithms_keep_the_precision(activation, dtype):
+    assert {part.dtype for part in activation.log_value(V.astype(dtype))} == {np.dtype(dtype)}
 
 
 def test_activations_pickle(activation):

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 from sknatgrad.metrics import get_metric
-from sknatgrad.metrics.ridge import SharedRidgeFactor
+from sknatgrad.metrics.ridge import shared_ridge_factor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly
@@ -55,34 +55,34 @@ def texts(n_samples, n_words, length, n_topics):
 # ------------------------------------------------------------------------- the common ridge
 @pytest.mark.parametrize("relative", [0.0, 0.3])
 @pytest.mark.parametrize("n_rows", [3, 40])
-def test_shared_ridge_solves_each_system(relative, n_rows):
-    """Against dense solves, with a dead column, a unit without metric, singular moments."""
+@pytest.mark.parametrize("of_bias", [0.0, 0.2])
+def test_shared_ridge_solves_each_system(of_bias, relative, n_rows):
+    """Against dense solves, with a constant column, a unit without metric, singular moments."""
     rng = np.random.default_rng(0)
     rows = np.column_stack([np.ones(n_rows), 5 + rng.normal(size=(n_rows, 6))])
     rows[:, 3] = 2.0
     block = rows.T @ rows / n_rows
     strength = np.array([1e-3, 0.5, 1.0, 40.0, 0.0])
-    ridge = rng.uniform(0.1, 1, size=6)
-    factor = SharedRidgeFactor(block, strength, ridge, relative)
+    ridge = np.append(of_bias, rng.uniform(0.1, 1, size=6))
+    factor = shared_ridge_factor(block, strength, ridge, relative)
     rhs = rng.normal(size=(5, 7, 2))
-    rhs[:, 3] = 2 * rhs[:, 0]  # a gradient's: the column is twice the constant
-    rhs[4, 0] = 0.0
+    rhs[4, 0] *= of_bias  # nothing says where a bias without metric or ridge should go
     solution = factor.solve(rhs)
     variance = block.diagonal() - block[0] ** 2
-    alive = np.arange(7) != 3
     for k, s in enumerate(strength):
-        matrix = s * block + np.diag(relative * s * variance + np.append(0.0, ridge))
-        matrix[0, 0] += s == 0
-        want = np.linalg.solve(matrix[np.ix_(alive, alive)], rhs[k][alive])
-        np.testing.assert_allclose(solution[k][alive], want, rtol=1e-9, atol=1e-12)
-    assert not solution[:, 3].any()
+        matrix = s * block + np.diag(relative * s * variance + ridge)
+        matrix[0, 0] += matrix[0, 0] == 0
+        want = np.linalg.solve(matrix, rhs[k])
+        np.testing.assert_allclose(solution[k], want, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 5e-324, 1e-300, np.nan])
 def test_shared_ridge_says_when_it_is_not_to_be_relied_on(ridge):
     """Without ridge, or with one below rounding errors."""
     block = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
-    assert not SharedRidgeFactor(block, np.array([1.0, 2.0]), np.array([1.0, ridge])).sound
+    strength = np.array([1.0, 2.0])
+    assert not shared_ridge_factor(block, strength, np.array([0.0, 1.0, ridge])).sound
+    assert not shared_ridge_factor(block, strength, np.array([1.0, 1.0, ridge])).sound
 
 
 # ------------------------------------------------------------------------------ the estimate

@@ -6,14 +6,21 @@ from engine import assert_close
 
 from sknatgrad.metrics.linalg import (
     CentredFactor,
+    PseudoInverse,
     ScaledFactor,
     centred_variance,
-    pseudo_solve,
-    scaled_solve,
 )
 from sknatgrad.numerics.arithmetic import rounding, safe_divide
 
 SIZES = [1, 2, 6, 24, 25, 30]  # on both sides of the size up to which stacks are solved together
+
+
+def scaled_solve(matrices, rhs, floor=0.0):
+    return ScaledFactor(matrices, floor).solve(rhs)
+
+
+def pseudo_solve(matrix, rhs):
+    return PseudoInverse(matrix, len(matrix) * rounding(matrix)).solve(rhs)
 
 
 def centred_solve(blocks, rhs, relative=0.0, absolute=None):

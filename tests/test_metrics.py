@@ -447,6 +447,26 @@ def test_dual_solve_is_the_primal_solve(name, output, ridge):
             assert_close(D @ primal, gradient[:P], 1e-8)
 
 
+@pytest.mark.parametrize("damping", [0.0, 0.1])
+@pytest.mark.parametrize("n_samples", [7, 60])
+def test_full_metrics_are_factored_once(n_samples, damping, monkeypatch):
+    """However many gradients follow; they may lie outside of the rows' span."""
+    problem = problem_of("bernoulli", n_samples=n_samples)
+    metric, topology, point = get_metric("fisher"), problem.topology, problem.point()
+    statistics = metric.statistics(point, None)
+    noise = np.random.default_rng(0).normal(size=(2, topology.n_parameters))
+    gradients = [point.gradient(), *(point.gradient() + (damping > 0) * noise)]
+    expected = [metric.solve(topology, statistics, G, damping, "absolute") for G in gradients]
+    solve = metric.factorize(topology, statistics, damping, "absolute")
+    for name in ("eigh", "cholesky", "svd"):
+        monkeypatch.delattr(np.linalg, name)
+    for gradient, direction in zip(gradients, expected, strict=True):
+        np.testing.assert_array_equal(solve(gradient), direction)
+        if damping:
+            A = metric.reduction.to_dense(topology, statistics[0])
+            assert_close(A @ direction + damping * direction, gradient, 1e-10)
+
+
 @pytest.mark.parametrize("exponent", [2, 4, 6, 8, 10, 12, 14])
 @pytest.mark.parametrize("mode", ["relative", "absolute"])
 @pytest.mark.parametrize("form", ["dual", "primal"])
@@ -870,14 +890,16 @@ def test_the_arrow_matrix_is_another_one(name):
 
 @pytest.mark.parametrize("mode", ["absolute", "relative"])
 @pytest.mark.parametrize("n_samples", [2, 60])
-def test_a_penalty_pulls_at_weights_without_variance(mode, n_samples):
-    """However few rows there are: the step on them is the penalty's own."""
-    network = Network.build(Topology.layered([2, 2, 1]))
+@pytest.mark.parametrize("width", [2, 20])
+@pytest.mark.parametrize("name", ["fisher", "bp", "kron_bp", "qd_bp"])
+def test_a_penalty_pulls_at_weights_without_variance(name, width, n_samples, mode):
+    """However few rows there are, and many units: the step on them is the penalty's own."""
+    network = Network.build(Topology.layered([2, width, 1]))
     X = np.random.default_rng(0).normal(size=(n_samples, 2)) * [1.0, 0.0]
     theta = np.random.default_rng(1).normal(size=network.topology.n_parameters)
     point = LossPoint(network.linearize(theta, X), get_output("bernoulli"), np.ones((1, n_samples)))
     ridge = np.where(network.topology.is_weight, 0.5, 0.0)
-    metric, gradient = get_metric("fisher"), point.gradient() - ridge * theta
+    metric, gradient = get_metric(name), point.gradient() - ridge * theta
     step = metric.solve(
         network.topology, metric.statistics(point, None), gradient, 0.1, mode, ridge=ridge
     )

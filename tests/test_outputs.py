@@ -22,7 +22,7 @@ from engine import (
 from scipy import stats
 from scipy.special import expit
 
-from sknatgrad import RiemannianMLPClassifier
+from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier
 from sknatgrad.network import ACTIVATIONS, Network, Topology, get_activation
 from sknatgrad.outputs import OUTPUTS, Mixed, Softmax, get_output
 
@@ -533,6 +533,16 @@ def test_labels_of_poisson_outputs_are_those_of_their_probabilities(n_labels):
     likely = proba.argmax(axis=1) if n_labels == 1 else (proba > 0.5).astype(int)
     np.testing.assert_array_equal(clf.predict(X), likely)
     assert clf.score(X, clf.predict(X)) == 1 and np.mean(clf.predict(X) == Y.squeeze()) > 0.8
+
+
+def test_equal_outputs_named_one_by_one_train_as_one():
+    """They start alike: what places initial weights is each unit's own."""
+    binary_rows = np.random.default_rng(0).integers(2, size=(40, 6)).astype(float)
+    together, apart = (
+        RiemannianAutoEncoder((3,), output=output, max_iter=5, random_state=0).fit(binary_rows)
+        for output in ("bernoulli", ["bernoulli"] * binary_rows.shape[1])
+    )
+    np.testing.assert_allclose(apart.loss_curve_, together.loss_curve_, rtol=1e-9)
 
 
 def test_mixed_output_keeps_the_activation_of_each_unit():

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sknatgrad import __main__
 from sknatgrad.__main__ import main
 from sknatgrad.experiments.paper import problem as problems
 from sknatgrad.experiments.paper import published, store
@@ -55,6 +56,7 @@ def test_published_numbers_are_complete():
     for row in published.LOSSES.values():
         assert len(row) == len(ACTIVATIONS) and all(0 < sd < mean + 1 for mean, sd in row)
     assert published.implied_cost("qd_bp") == pytest.approx(1.342, abs=1e-3)
+    assert published.implied_cost("fisher") == pytest.approx(10_000 / 9.5)
     assert published.implied_cost("kron_bp") is None
 
 
@@ -362,6 +364,33 @@ def test_wrong_arguments_exit_with_2(arguments, message, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["paper", *arguments])
     assert stopped.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_options_may_stand_before_the_command(tmp_path, monkeypatch):
+    orders = []
+    monkeypatch.setattr(__main__, "reproduce", orders.append)
+    options = ["--seed", "5", "--no-plot", "--out", str(tmp_path)]
+    for arguments in ([*options, "paper"], ["paper", *options]):
+        assert main(arguments) == 0
+    assert orders[0] == orders[1] and (orders[0].seed, orders[0].draw) == (5, False)
+    assert orders[0].folder == tmp_path
+
+
+@pytest.mark.parametrize("option", ["--metrics=bp", "--max-iter=3"])
+def test_options_of_races_are_refused(option, capsys):
+    with pytest.raises(SystemExit):
+        main([option, "paper"])
+    assert "are options of races" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("problem", "status"), [(BrokenPipeError(), 141), (OSError("no room"), 1)])
+def test_output_that_cannot_be_written(tmp_path, monkeypatch, capsys, problem, status):
+    def broken(order):
+        raise problem
+
+    monkeypatch.setattr(__main__, "reproduce", broken)
+    assert main(["paper", "--out", str(tmp_path)]) == status
+    assert ("no room" in capsys.readouterr().err) == (status == 1)
 
 
 def test_folder_that_is_a_file_is_refused(tmp_path, capsys):

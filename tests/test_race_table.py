@@ -287,6 +287,8 @@ def test_competitors_take_the_settings_meant_for_them():
     assert trees.estimator.max_iter == 100 and trees.estimator.random_state == 4
     names = [c.name for c in table_competitors("classification")]
     assert names[0] != "auto" and {"qd_bp", "kron_bp"} <= set(names)
+    wide = table_competitors("classification", n_inputs=300)
+    assert (wide[0].name, wide[0].note) == ("qd_bp", "our default")
     notes = [c.note for c in table_competitors("classification", ["auto", "euclidean"])]
     assert notes[:2] == ["our default", "plain gradient"]
 

@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 from sknatgrad.outputs import Output
-from sknatgrad.outputs._base import diagonal_factor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -147,9 +146,6 @@ class Exponential(Output):
 
     def score(self, v, target):
         return target * np.exp(-v) - 1
-
-    def fisher_factor(self, v, columns=slice(None)):
-        return diagonal_factor(np.ones_like(v), columns)
 
     def fisher_diagonal(self, v):
         return np.ones_like(v)

@@ -367,6 +367,11 @@ def test_layouts_have_the_same_products(links, form):
     assert_close(sums[:, 1:], values @ activities.T, 1e-14)
 
 
+@pytest.mark.parametrize("links", three_layouts(), ids=lambda links: type(links).__name__)
+def test_layouts_keep_single_precision(links):
+    assert links.weights(np.ones(24, np.float32)).dtype == np.float32
+
+
 LAYOUTS = {"masked": (0.0, 1 << 62), "sparse": (2.0, 0)}
 SPARSE_GRAPHS = [
     "by_target",

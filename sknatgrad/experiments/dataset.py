@@ -81,7 +81,7 @@ def make_dataset(table, target, task=None):
         report += dropped
     _check_enough(target, labels[known], task)
     report.append(_task_line(labels[known], task, guess))
-    columns = [(n, c) for i, (n, c) in enumerate(zip(table.names, table.columns, strict=True))]
+    columns = list(zip(table.names, table.columns, strict=True))
     del columns[position]
     return _with_features(columns, table.separator, known, task, labels[known], report)
 

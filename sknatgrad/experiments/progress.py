@@ -31,9 +31,9 @@ class ProgressLines:
         live = self.stream.isatty()
         start = f"{name:<{self.width}}  "
         if result is None and live:
-            self._write(f"{start}training ...\r")
+            _write(self.stream, f"{start}training ...\r")
         elif result is not None:
-            self._write(f"{start}{self._outcome(result)}\n")
+            _write(self.stream, f"{start}{self._outcome(result)}\n")
 
     def _outcome(self, result):
         if result.error:
@@ -41,10 +41,6 @@ class ProgressLines:
         passes = f"{result.n_passes:4d} passes, " if result.losses else " " * 13
         loss = self.show(result.train_loss)
         return f"{passes}{result.seconds:6.2f} s, training {self.loss_name} {loss}"
-
-    def _write(self, text):
-        self.stream.write(text)
-        self.stream.flush()
 
 
 class ProgressBar:
@@ -76,19 +72,19 @@ class ProgressBar:
         if self.stream.isatty():
             full = self._WIDTH * self.done // self.total
             line = f"[{'#' * full}{'.' * (self._WIDTH - full)}] {line}"
-            self._write(f"\r{line:<{self._longest}}" + "\n" * (self.done == self.total))
+            _write(self.stream, f"\r{line:<{self._longest}}" + "\n" * (self.done == self.total))
             self._longest = max(self._longest, len(line))
         elif self._LINES * before // self.total < self._LINES * self.done // self.total:
-            self._write(f"{line}\n")
+            _write(self.stream, f"{line}\n")
 
     def _state(self):
         spent = self._clock() - self._start
         rest = spent / self.done * (self.total - self.done)
         return f"{self.done}/{self.total}, {clock_time(spent)} gone, {clock_time(rest)} to go"
 
-    def _write(self, text):
-        self.stream.write(text)
-        self.stream.flush()
+
+def _write(stream, text):
+    print(text, end="", file=stream, flush=True)
 
 
 def clock_time(seconds):

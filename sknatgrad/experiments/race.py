@@ -20,7 +20,6 @@ from ..training.trainer import INTERRUPTED
 from .runs import even_times
 
 TARGET = 0.05
-# Both libraries say this when Ctrl-C ends a fit early; a race must then end as well.
 _PLAIN_GRADIENT = ("euclidean", "backprop")
 
 
@@ -222,6 +221,7 @@ def _timed_fit(model, X, y):
         seconds = time.perf_counter() - start
     exhausted = False
     for warning in caught:
+        # Both libraries say this when Ctrl-C ends a fit early; the race ends with it.
         if INTERRUPTED in str(warning.message):
             raise KeyboardInterrupt
         if issubclass(warning.category, ConvergenceWarning):

@@ -67,15 +67,15 @@ def number(value, digits):
 
     Examples
     --------
-    >>> number(0.12345, 3), number(0.0001, 3), number(float("nan"), 3)
-    ('0.123', '<0.001', '-')
+    >>> number(0.12345, 3), number(0.0001, 3), number(-0.0001, 3), number(float("nan"), 3)
+    ('0.123', '<0.001', '0.000', '-')
     """
     if not abs(value) < float("inf"):
         return "-"
     smallest = 10.0**-digits
     if 0 < value < smallest / 2:
         return f"<{smallest:.{digits}f}"
-    return f"{value:.{digits}f}"
+    return f"{value:z.{digits}f}"
 
 
 def markdown_table(header, rows, left=(0,)):

@@ -134,7 +134,7 @@ def _counted(count, one, many):
     return f"{count} {one if count == 1 else many}"
 
 
-def table_competitors(task, metrics=None, random_state=0, max_iter=None):
+def table_competitors(task, metrics=None, random_state=0, max_iter=None, n_inputs=1):
     """Our estimator in several metrics, and scikit-learn's usual suspects.
 
     Parameters
@@ -146,6 +146,8 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     max_iter : int, optional
         Largest number of passes of the networks; each keeps its own default if this
         is not given.
+    n_inputs : int, default=1
+        Of the table once it is encoded: the default metric depends on it.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     if max_iter is not None:
         common["max_iter"] = max_iter
     own = RiemannianMLPRegressor if regression else RiemannianMLPClassifier
-    default = _default_metric(own)
+    default = _default_metric(own, n_inputs)
     names = [default, *METRICS] if metrics is None else metrics
     ours = [
         Competitor(name, own(metric=name, **common), note=_note(name, default))
@@ -182,9 +184,9 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None):
     ]
 
 
-def _default_metric(estimator_class):
+def _default_metric(estimator_class, n_inputs):
     """The metric that networks as they come train in."""
-    return method_name(estimator_class(max_iter=0).fit([[0.0], [1.0]], [0, 1]))
+    return method_name(estimator_class(max_iter=0).fit(np.eye(2, n_inputs), [0, 1]))
 
 
 def _note(name, default):

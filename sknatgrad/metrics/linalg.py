@@ -173,7 +173,7 @@ class ScaledFactor:
         self._small = matrices.shape[1] <= _BATCHED_SIZE
         self._lower, sound = self._cholesky(matrices)
         self._singular = {
-            i: _PseudoInverse(matrices[i], self._smallest_pivot) for i in np.flatnonzero(~sound)
+            i: PseudoInverse(matrices[i], self._smallest_pivot) for i in np.flatnonzero(~sound)
         }
 
     def _cholesky(self, matrices):
@@ -215,11 +215,6 @@ class ScaledFactor:
         return np.where(lost, 0.0, solution)
 
 
-def scaled_solve(matrices, rhs, floor=0.0):
-    """Solve a stack of systems once; see `ScaledFactor`."""
-    return ScaledFactor(matrices, floor).solve(rhs)
-
-
 def _substitute(lower, rhs):
     """Solve ``L L^T x = rhs`` for a stack of small lower triangular L."""
     solution = rhs.copy()
@@ -233,7 +228,7 @@ def _substitute(lower, rhs):
     return solution
 
 
-class _PseudoInverse:
+class PseudoInverse:
     """Moore-Penrose inverse, directions below rounding error left out."""
 
     def __init__(self, matrix, cutoff):
@@ -247,8 +242,3 @@ class _PseudoInverse:
         if not self._usable:
             return np.full_like(rhs, np.nan)
         return self._vectors @ ((self._vectors.T @ rhs) / self._values[:, None])
-
-
-def pseudo_solve(matrix, rhs):
-    """Moore-Penrose solution of one symmetric system, rhs of shape (m, k)."""
-    return _PseudoInverse(matrix, len(matrix) * rounding(matrix)).solve(rhs)

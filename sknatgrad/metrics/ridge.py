@@ -54,6 +54,8 @@ class SharedRidgeFactor:
         # A unit without a metric leaves its bias alone.
         self._mean = np.where(self._corner[:, None] > 0, mean, 0.0)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, ridge, 1.0)), 0.0)
+        # Weights without variance, which their ridge alone holds.
+        self._still = np.where(alive, 0.0, safe_divide(1.0, ridge))
         np.einsum("ii->i", covariance)[...] += relative * variance
         values, self._vectors = np.linalg.eigh(scale[:, None] * covariance * scale)
         self._vectors *= scale[:, None]
@@ -66,6 +68,42 @@ class SharedRidgeFactor:
         columns = target.transpose(2, 0, 1) @ self._vectors
         columns = (columns * self._inverse) @ self._vectors.T
         solution[:, 1:] = columns.transpose(1, 2, 0)
+        solution[:, 1:] += self._still[:, None] * target
         solution[:, 0] = safe_divide(rhs[:, 0], self._corner[:, None])
         solution[:, 0] -= np.einsum("ni,nik->nk", self._mean, solution[:, 1:])
         return solution
+
+
+class UncentredRidgeFactor:
+    """The same where the bias has a ridge as well, so that nothing is eliminated.
+
+    ``s_k (A + relative damping) + R = R^1/2 V diag(s_k l + 1) V^T R^1/2``. Parameters and costs are
+    those of `SharedRidgeFactor`, but for a ridge of shape (m,), without zeros.
+    """
+
+    def __init__(self, block, strength, ridge, relative=0.0):
+        damped = block.astype(float)
+        variance = centred_variance(block[0, 0], block[0, 1:], block.diagonal()[1:])
+        np.einsum("ii->i", damped)[1:] += relative * variance
+        largest = strength.max(initial=0.0) * damped.diagonal().max()
+        usable = ridge.min() >= np.finfo(float).tiny and np.isfinite(largest)
+        self.sound = bool(usable and largest <= _LARGEST_RATIO * ridge.min())
+        if not self.sound:
+            return
+        scale = 1 / np.sqrt(ridge)
+        values, self._vectors = np.linalg.eigh(scale[:, None] * damped * scale)
+        self._vectors *= scale[:, None]
+        self._inverse = 1 / (np.maximum(values, 0.0) * strength[:, None] + 1)
+
+    def solve(self, rhs):
+        """Solve for right-hand sides of shape (n, m, k)."""
+        columns = rhs.transpose(2, 0, 1) @ self._vectors
+        columns = (columns * self._inverse) @ self._vectors.T
+        return columns.transpose(1, 2, 0)
+
+
+def shared_ridge_factor(block, strength, ridge, relative=0.0):
+    """The factor of ``s_k A + relative damping + ridge``, ridge of shape (m,), bias first."""
+    if ridge[0]:
+        return UncentredRidgeFactor(block, strength, ridge, relative)
+    return SharedRidgeFactor(block, strength, ridge[1:], relative)

@@ -78,9 +78,13 @@ class SampledBlocks:
 
     # ------------------------------------------------------------------- sums
     def __rmul__(self, weight):
+        if self.gram is not None:  # statistics are averaged before K is added
+            return NotImplemented
         return SampledBlocks(self.group, [(a, weight * strength) for a, strength in self.parts])
 
     def __add__(self, other):
+        if self.gram is not None:
+            return NotImplemented
         if isinstance(other, SampledBlocks):
             parts = self.parts + other.parts
             if keep_as_samples(self.group, self.n_samples + other.n_samples):

@@ -6,6 +6,7 @@ shape (n_units, n_samples), to their activities ``a = s(v)`` and slopes
 `ACTIVATIONS`.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +27,14 @@ class Activation:
 
     Attributes
     ----------
-    midpoint, half_range : float
+    midpoint, half_range : float or ndarray of shape (n_units,)
         Centre and half width of the typical activities; they place the
         initial weights of the units downstream.
-    input_gain : float
+    input_gain : float or ndarray of shape (n_units,)
         The slope scale ``g``: initial pre-activations have a standard
         deviation near ``2 / g``, where the unit is neither linear nor
-        saturated (the paper's initialisation, section 5).
+        saturated (paper, section "A first experimental comparison",
+        "Initialization").
     largest_slope : float or ndarray of shape (n_units, 1)
         Supremum of ``abs(s')``.
     span : float or ndarray of shape (n_units,)
@@ -78,7 +80,8 @@ class Activation:
         """
         a, r = self.value_and_slope(v)
         size = np.abs(a)
-        logarithm = np.log(np.maximum(size, np.exp(_SMALLEST_LOGARITHM)))
+        logarithm = np.full_like(size, _SMALLEST_LOGARITHM)
+        np.log(size, out=logarithm, where=~(size <= math.exp(_SMALLEST_LOGARITHM)))
         rate = np.divide(r, a, out=np.zeros_like(a), where=size > 0)
         return logarithm, np.clip(rate, -_LARGEST_RATE, _LARGEST_RATE)
 
@@ -152,7 +155,7 @@ class Sigmoid(Activation):
         if self.low != 0.0:
             return super().log_value(v)
         gain = self.gain
-        return np.log(self.high) + log_expit(gain * v), gain * np.exp(log_expit(-gain * v))
+        return math.log(self.high) + log_expit(gain * v), gain * np.exp(log_expit(-gain * v))
 
 
 class ReLU(Activation):
@@ -221,6 +224,18 @@ class AffineActivation(Activation):
     gamma: np.ndarray
 
     @property
+    def midpoint(self):
+        return self.alpha * self.base.midpoint + self.beta
+
+    @property
+    def half_range(self):
+        return self.alpha * self.base.half_range
+
+    @property
+    def input_gain(self):
+        return self.gamma * self.base.input_gain
+
+    @property
     def span(self):
         return np.abs(self.alpha) * self.base.span
 
@@ -246,6 +261,32 @@ class SplitActivation(Activation):
     """
 
     parts: tuple
+
+    @property
+    def midpoint(self):
+        return self._each("midpoint")
+
+    @property
+    def half_range(self):
+        return self._each("half_range")
+
+    @property
+    def input_gain(self):
+        return self._each("input_gain")
+
+    @property
+    def span(self):
+        return self._each("span")
+
+    @property
+    def largest_slope(self):
+        return self._each("largest_slope")[:, None]
+
+    def _each(self, name):
+        values = np.empty(sum(len(rows) for rows, _ in self.parts))
+        for rows, activation in self.parts:
+            values[rows] = np.ravel(getattr(activation, name))
+        return values
 
     def fill(self, v, a, r):
         for rows, activation in self.parts:

@@ -180,7 +180,7 @@ class MaskedLinks(DenseLinks):
         return CompiledLinks(self) if name == "numba" else self
 
     def weights(self, theta):
-        matrix = np.zeros(self.shape)
+        matrix = np.zeros(self.shape, theta.dtype)
         matrix.ravel()[self._flat] = theta[self.params]
         return matrix
 

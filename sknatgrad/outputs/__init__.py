@@ -3,7 +3,7 @@
 A new output is one file here and one entry of `OUTPUTS`.
 """
 
-from ._base import Output, diagonal_factor
+from ._base import Output
 from .bernoulli import Bernoulli
 from .mixed import Mixed
 from .poisson import Poisson
@@ -59,6 +59,5 @@ __all__ = [
     "Softmax",
     "Spherical",
     "Square",
-    "diagonal_factor",
     "get_output",
 ]

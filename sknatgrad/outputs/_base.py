@@ -107,7 +107,9 @@ class Output:
         ndarray of shape (n_outputs, n_columns, n_samples)
             Of the n_outputs columns, those asked for.
         """
-        raise NotImplementedError
+        if not self.independent:
+            raise NotImplementedError
+        return _diagonal_factor(np.sqrt(self.fisher_diagonal(v)), columns)
 
     def whitened(self, v, change):
         """A change of v where the Fisher matrix is the identity: ``S^T change``.
@@ -174,8 +176,20 @@ class Output:
         """The output at other values of its own parameters."""
         return self
 
+    def parameter_score(self, v, target):
+        """``-d loss / d t``, t the output's own parameters, (n_parameters, n_samples)."""
+        raise NotImplementedError
 
-def diagonal_factor(root, columns):
+    def parameter_factor(self, v):
+        """Square root of their metric, (n_parameters, n_columns, n_samples)."""
+        raise NotImplementedError
+
+    def parameter_whitened(self, v, change):
+        """A change of t, (n_parameters,), as `whitened` has those of v."""
+        raise NotImplementedError
+
+
+def _diagonal_factor(root, columns):
     """The factor ``diag(root)`` of a diagonal Fisher matrix, as columns."""
     n_outputs, n_samples = root.shape
     chosen = np.arange(n_outputs)[columns]

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from ..network.activations import fill_logistic
-from ._base import Output, diagonal_factor
+from ._base import Output
 
 # A little less than what overflows.
 _LARGEST_LOGIT = {np.dtype(np.float64): 700.0, np.dtype(np.float32): 85.0}
@@ -17,7 +17,7 @@ class Bernoulli(Output):
     activation: a for logistic, (1 + a) / 2 for tanh. With ``a = low + (high -
     low) expit(g v)`` that is ``p = expit(g v)``, so the logit is ``g v``, the
     score ``g (y - p)`` and the Fisher information ``g^2 p (1 - p)``: the paper's
-    formulas (section "Notation", Definition "Fisher modulus") times the slope.
+    formulas (section "Notation for neural networks", Definition "Fisher modulus") times the slope.
     Targets in [0, 1] that are not binary are allowed (cross-entropy).
     """
 
@@ -61,9 +61,6 @@ class Bernoulli(Output):
         q -= p
         q *= self._gain
         return q
-
-    def fisher_factor(self, v, columns=slice(None)):
-        return diagonal_factor(np.sqrt(self.fisher_diagonal(v)), columns)
 
     def fisher_diagonal(self, v):
         p, q = self._probabilities(v)

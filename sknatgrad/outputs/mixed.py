@@ -92,9 +92,6 @@ class Mixed(Output):
             factor[np.ix_(rows, places)] = output.fisher_factor(v[rows], own)
         return factor
 
-    def whitened(self, v, change):
-        return self._by_unit(lambda output, rows: output.whitened(v[rows], change[rows]))
-
     def fisher_diagonal(self, v):
         return self._by_unit(lambda output, rows: output.fisher_diagonal(v[rows]))
 

@@ -5,7 +5,7 @@ from scipy.special import xlogy
 
 from ..network.activations import Identity
 from ..numerics.moments import weighted_moments
-from ._base import Output, diagonal_factor
+from ._base import Output
 
 # NumPy draws no larger counts.
 _LARGEST_DRAWN = 1e18
@@ -44,9 +44,6 @@ class Poisson(Output):
 
     def score(self, v, target):
         return target - np.exp(v)
-
-    def fisher_factor(self, v, columns=slice(None)):
-        return diagonal_factor(np.exp(v / 2), columns)
 
     def fisher_diagonal(self, v):
         return np.exp(v)

@@ -105,13 +105,10 @@ class ScaledSoftmax(Softmax):
         return self._t * v
 
     def parameter_score(self, v, target):
-        """``-d loss / d t``, (n_outputs, n_samples)."""
         return v * self._categorical(v).residual(target)
 
     def parameter_factor(self, v):
-        """Square root of the coefficients' metric, (n_outputs, n_outputs, n_samples)."""
         return v[:, None, :] * self._categorical(v).fisher_factor()
 
     def parameter_whitened(self, v, change):
-        """A change of t, as `whitened` has those of v."""
         return super().whitened(v, change[:, None] * v)

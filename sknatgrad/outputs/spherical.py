@@ -1,5 +1,7 @@
 """Classes on a sphere: probabilities are squares of activities."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..network.activations import ReLU
@@ -12,6 +14,14 @@ _LARGEST_TRUSTED_RATE = 1e11
 _SMALLEST_NORM = 1e-100
 # Of the first pre-activations, in units of their common value.
 _SPREAD = 0.1
+
+
+class _OnSphere(NamedTuple):
+    """Pre-activations, the distribution, and the derivatives of its logits ``2 ln|a|``."""
+
+    v: np.ndarray
+    distribution: Categorical
+    rate: np.ndarray
 
 
 class Spherical(Output):
@@ -42,20 +52,23 @@ class Spherical(Output):
             centre = (0.5 if crossing else -2.0) / self.activation.input_gain
         return np.full(n_outputs, centre), np.full(n_outputs, _SPREAD * abs(centre))
 
-    def _parts(self, v):
+    def prepared(self, v):
         log_size, rate = self.activation.log_value(v)
-        return Categorical.from_logits(2 * log_size), 2 * rate
+        return _OnSphere(v, Categorical.from_logits(2 * log_size), 2 * rate)
+
+    def _place(self, v):
+        return v if isinstance(v, _OnSphere) else self.prepared(v)
 
     def loss(self, v, target):
-        return self._parts(v)[0].loss(target)
+        return self._place(v).distribution.loss(target)
 
     def score(self, v, target):
-        distribution, rate = self._parts(v)
-        return rate * distribution.residual(target)
+        place = self._place(v)
+        return place.rate * place.distribution.residual(target)
 
     def _speed(self, v):
         """The distribution, and ``2 r / sqrt(sum a^2)`` with the sign of a."""
-        distribution, rate = self._parts(v)
+        v, distribution, rate = self._place(v)
         speed = rate * np.sqrt(distribution.p)
         # At a = 0 the rate 2 r / a is useless, the product is not.
         unsure = (rate == 0) | (np.abs(rate) > _LARGEST_TRUSTED_RATE)
@@ -70,7 +83,7 @@ class Spherical(Output):
 
     def fisher_factor(self, v, columns=slice(None)):
         distribution, speed = self._speed(v)
-        chosen = np.arange(len(v))[columns]
+        chosen = np.arange(len(speed))[columns]
         root = np.sqrt(distribution.p)
         factor = -speed[:, None, :] * root[:, None, :] * root[None, chosen]
         factor[chosen, np.arange(len(chosen))] = (speed * distribution.q)[chosen]
@@ -86,13 +99,13 @@ class Spherical(Output):
         return speed**2 * distribution.q
 
     def sample(self, v, rng):
-        return self._parts(v)[0].sample(rng)
+        return self._place(v).distribution.sample(rng)
 
     def mean(self, v):
-        return self._parts(v)[0].p
+        return self._place(v).distribution.p
 
     def logits(self, v):
         return 2 * self.activation.log_value(v)[0]
 
     def log_mean(self, v):
-        return self._parts(v)[0].log_probabilities()
+        return self._place(v).distribution.log_probabilities()

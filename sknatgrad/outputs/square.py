@@ -4,7 +4,7 @@ import numpy as np
 
 from ..network.activations import Identity
 from ..numerics.moments import weighted_moments
-from ._base import Output, diagonal_factor
+from ._base import Output
 
 
 class Square(Output):
@@ -40,9 +40,6 @@ class Square(Output):
     def score(self, v, target):
         a, r = self.activation.value_and_slope(v)
         return (target - a) * r
-
-    def fisher_factor(self, v, columns=slice(None)):
-        return diagonal_factor(self.activation.value_and_slope(v)[1], columns)
 
     def fisher_diagonal(self, v):
         return self.activation.value_and_slope(v)[1] ** 2

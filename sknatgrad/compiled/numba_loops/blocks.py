@@ -6,12 +6,12 @@ from ._common import compiled, quotient, variance_above_rounding
 
 
 @compiled
-def unit_gram(group, lengths, units, signals, values, share, out):
+def unit_gram(sources, lengths, units, signals, values, share, out):
     """Means over samples of ``a_i a_j values_k``, units side by side.
 
     Parameters
     ----------
-    group : array (n, m) of source numbers, column 0 standing for the constant
+    sources : array (n, m), column 0 standing for the constant
     lengths, units : arrays (n,), longest rows first
     signals : tuple of two arrays, activities of inputs and of units
     values : array (n_units, n_samples)
@@ -19,7 +19,7 @@ def unit_gram(group, lengths, units, signals, values, share, out):
     out : array (m, m, n), written to
     """
     inputs, activities = signals
-    n_samples, (n_blocks, size) = len(share), group.shape
+    n_samples, (n_blocks, size) = len(share), sources.shape
     a = np.zeros((size, n_samples, n_blocks), out.dtype)
     weighted = np.empty((n_samples, n_blocks), out.dtype)
     c = np.empty((n_samples, n_blocks), out.dtype)
@@ -28,9 +28,9 @@ def unit_gram(group, lengths, units, signals, values, share, out):
             c[s, u] = values[units[u], s] * share[s]
             a[0, s, u] = 1.0
         for i in range(1, lengths[u]):
-            unit = group[u, i] - len(inputs)
+            unit = sources[u, i] - len(inputs)
             for s in range(n_samples):
-                a[i, s, u] = activities[unit, s] if unit >= 0 else inputs[group[u, i], s]
+                a[i, s, u] = activities[unit, s] if unit >= 0 else inputs[sources[u, i], s]
     used = n_blocks
     for i in range(size):
         while used and lengths[used - 1] <= i:

@@ -38,8 +38,8 @@ def edge_sums(indptr, source, params, values, signals, out):
             if stop - e < 4 <= stop - indptr[k]:
                 e = stop - 4
             count = min(4, stop - e)
-            i0, i1 = source[e], source[e + 1 % count]
-            i2, i3 = source[e + 2 % count], source[e + 3 % count]
+            i0, i1 = source[e], source[e + (1 % count)]
+            i2, i3 = source[e + (2 % count)], source[e + (3 % count)]
             s0 = s1 = s2 = s3 = values[k, 0] * 0.0
             for j in range(n_samples):
                 v = values[k, j]
@@ -47,8 +47,8 @@ def edge_sums(indptr, source, params, values, signals, out):
                 s1 += signals[i1, j] * v
                 s2 += signals[i2, j] * v
                 s3 += signals[i3, j] * v
-            out[params[e]], out[params[e + 1 % count]] = s0, s1
-            out[params[e + 2 % count]], out[params[e + 3 % count]] = s2, s3
+            out[params[e]], out[params[e + (1 % count)]] = s0, s1
+            out[params[e + (2 % count)]], out[params[e + (3 % count)]] = s2, s3
             e += count
 
 

@@ -1,4 +1,4 @@
-"""The quasi-diagonal rule. Row k of the parameters starts at ``bias[k]``."""
+"""The quasi-diagonal rule. Row k of the parameters is ``starts[k]`` to ``starts[k + 1]``."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(
 
 
 @compiled
-def factor_quasi_diagonal(bias, first, second, relative, absolute, error, mean, variance):
+def factor_quasi_diagonal(starts, first, second, relative, absolute, error, mean, variance):
     """Means ``A_0i / A_00`` and damped variances of all weights.
 
-    Row k of the parameters starts at ``bias[k]``; `mean` gets the damped ``A_00`` there.
+    At biases, `mean` gets the damped ``A_00``.
     """
-    for k in range(bias.shape[0] - 1):
-        start, stop = np.uint64(bias[k]), np.uint64(bias[k + 1])
+    for k in range(starts.shape[0] - 1):
+        start, stop = np.uint64(starts[k]), np.uint64(starts[k + 1])
         corner = first[start]
         damped = corner + absolute[start] if absolute.size else corner
         mean[start], variance[start] = damped, 0.0
@@ -31,10 +31,10 @@ def factor_quasi_diagonal(bias, first, second, relative, absolute, error, mean, 
 
 
 @compiled
-def solve_quasi_diagonal(bias, mean, variance, gradient, step):
+def solve_quasi_diagonal(starts, mean, variance, gradient, step):
     """The quasi-diagonal rule, unit by unit."""
-    for k in range(bias.shape[0] - 1):
-        start, stop = np.uint64(bias[k]), np.uint64(bias[k + 1])
+    for k in range(starts.shape[0] - 1):
+        start, stop = np.uint64(starts[k]), np.uint64(starts[k + 1])
         at_bias = gradient[start]
         for p in range(start + _ONE, stop):
             step[p] = quotient(gradient[p] - mean[p] * at_bias, variance[p])

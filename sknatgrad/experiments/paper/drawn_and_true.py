@@ -6,7 +6,7 @@ from ...metrics import MonteCarlo
 class DrawnAndTrue(MonteCarlo):
     """``c_k``: the Monte-Carlo modulus plus the outer product.
 
-    What a program comes to that adds up ``(d loss(y) / d v_k)^2`` in each backward
+    This is what a program computes if it adds up ``(d loss(y) / d v_k)^2`` in each backward
     pass, for the drawn target and then for the true one. With one draw it comes nearer
     to the paper's rows "Monte Carlo" than its equation does. doc/paper.md says how it
     was picked, and why that is weak evidence.

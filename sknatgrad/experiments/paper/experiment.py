@@ -33,7 +33,7 @@ class Experiment:
     methods : tuple of Method
     n_runs : int
     links : str
-        What else the problem depends on.
+        How links are drawn, "-" where that is fixed.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Experiment:
         return replace(self, methods=tuple(m for m in self.methods if m.name in names))
 
     def trainings(self, seed):
-        """All trainings, run by run, methods that take long first."""
+        """All trainings, run by run, methods in their order."""
         seeds = draw_seeds(seed, (self.n_runs, 2)).tolist()
         return [
             Training(self, method, activation, run, *seeds[run])

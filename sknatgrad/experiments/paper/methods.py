@@ -17,7 +17,7 @@ class Method:
     Attributes
     ----------
     name : str
-        Of files and tables' rows.
+        In file names and rows of tables.
     title : str
         For readers.
     metric : str

@@ -121,8 +121,8 @@ def strings_and_complements(seed, length=50, share=0.75):
 
     Returns
     -------
-    list of Problem
-        To be reproduced by one full layer of logistic units; all weights are 0.
+    tuple of (Model, Data, ndarray)
+        To be reproduced by one full layer of logistic units, and the start: all weights are 0.
     """
     rng = np.random.RandomState(seed)
     string = (rng.uniform(size=(1, length)) < share).astype(float)

@@ -10,8 +10,8 @@ from ._base import Modulus
 class MonteCarlo(Modulus):
     """``c_k`` = mean of ``(d loss(y) / d v_k)^2`` over K targets y drawn from the model.
 
-    Paper: equation (MCnatgrad), "Monte Carlo natural gradient". An unbiased
-    estimate of the Fisher modulus; K backpropagations a sample.
+    Paper: section "The Fisher matrix for neural networks", the Monte Carlo natural gradient.
+    An unbiased estimate of the Fisher modulus; K backpropagations a sample.
 
     Parameters
     ----------

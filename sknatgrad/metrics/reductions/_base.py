@@ -56,7 +56,8 @@ class Reduction:
         topology : Topology
         statistics : tuple of ndarray
         relative : float
-            Damping in units of each weight's own centred variance.
+            Damping in units of each weight's own centred variance. Diagonal reductions are
+            multiplied by ``1 + relative`` instead, biases included; the identity takes none.
         absolute : ndarray of shape (n_parameters,), optional
             Damping added to the diagonal.
 
@@ -83,7 +84,8 @@ class Reduction:
 
         Training uses it: a metric that vanishes on some samples does not see what a
         step does to them, while K counts a change of a unit on all samples alike.
-        Reductions that it would not change return themselves.
+        Reductions that it would not change return themselves. `Kronecker`, which is its own K,
+        takes the widening and leaves the share out.
         """
         return self
 

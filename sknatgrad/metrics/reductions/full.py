@@ -3,14 +3,12 @@
 import numpy as np
 
 from ...numerics.arithmetic import rounding, safe_divide
-from ..linalg import pseudo_solve, scaled_solve
+from ..linalg import PseudoInverse, ScaledFactor, centred_moments
 from ._base import Reduction
 from .full_plus_kronecker import FullPlusKronecker
 
 # 1 GB of doubles.
 LARGEST_MATRIX = 130_000_000
-# A gradient is in the span of the rows up to rounding errors of this size.
-_SPAN_TOLERANCE = 1e-9
 # Where the metric exceeds its damping by this factor the dual has half of its digits left; the
 # primal keeps them, as long as its matrix has no more rows than this.
 _HARD_RATIO, _LARGEST_RESCUE = 1e9, 4000
@@ -33,11 +31,17 @@ class Full(Reduction):
 
     def statistics(self, point, modulus, rng):
         lin = point.lin
-        size = lin.topology.n_parameters
-        blocks = (lin.jacobian(pulled) for pulled in modulus.pulled(point, rng))
-        if lin.n_samples * modulus.n_seeds(len(point.v)) < size:
-            return (np.concatenate(list(blocks)),)
-        return (sum(rows.T @ rows for rows in blocks),)
+        n_rows = lin.n_samples * modulus.n_seeds(len(point.v))
+        return (self.stacked(lin, modulus.pulled(point, rng), n_rows),)
+
+    @staticmethod
+    def stacked(lin, drawn, n_rows):
+        """The rows of U where there are fewer of them than parameters, else ``U^T U``."""
+        seeds = (pulled[:, [f]] for pulled in drawn for f in range(pulled.shape[1]))
+        blocks = map(lin.jacobian, seeds)
+        if n_rows < lin.topology.n_parameters:
+            return np.concatenate(list(blocks))
+        return sum(rows.T @ rows for rows in blocks)
 
     def combine(self, parts):
         parts = [(weight, statistics[0]) for weight, statistics in parts]
@@ -51,16 +55,15 @@ class Full(Reduction):
         damping = np.zeros(topology.n_parameters) if absolute is None else absolute.copy()
         dual = len(matrix) < topology.n_parameters
         corner, border, diagonal = _bordering(topology, matrix, dual)
-        variance = diagonal - safe_divide(border, corner) * border
-        variance[(variance <= rounding(diagonal) * diagonal) | ~topology.is_weight] = 0.0
-        damping += relative * variance
+        mean, variance, _ = centred_moments(corner, border, diagonal)
+        damping += relative * np.where(topology.is_weight, variance, 0.0)
         if dual and _hard_in_the_dual(diagonal, damping):
             return self.factorize(topology, (_gram(matrix),), relative, absolute)
-        solve = _solve_dual if dual else _solve_primal
-        mean = np.where(topology.is_weight, safe_divide(border, corner), 0.0)
         if damping[topology.bias].any():
-            mean[:] = 0.0
-        return lambda gradient: solve(topology, matrix, gradient, damping, mean, diagonal)
+            mean = np.zeros_like(mean)
+        centre = _Centre(topology, np.where(topology.is_weight, mean, 0.0))
+        solve = (_dual_solver if dual else _primal_solver)(centre, matrix, damping, diagonal)
+        return lambda gradient: centre.uncentre(solve(centre.rhs(gradient)))
 
     def with_kronecker(self, share, widening=0.0):
         return FullPlusKronecker(self, share, widening)
@@ -108,28 +111,42 @@ def _bordering(topology, matrix, dual):
     return diagonal[bias], border, diagonal
 
 
-def _centre(topology, columns, mean):
-    """Columns of the weights minus ``mean`` times their unit's bias column."""
-    return columns - columns[:, topology.bias[topology.owner]] * mean
+class _Centre:
+    """Coordinates in which each weight brings along what its unit's bias makes up for.
+
+    Parameters
+    ----------
+    topology : Topology
+    mean : ndarray of shape (n_parameters,)
+        ``A_0i / A_00`` at weights, 0 at biases.
+    """
+
+    def __init__(self, topology, mean):
+        self.topology, self.mean = topology, mean
+        self._bias = topology.bias[topology.owner]
+
+    def columns(self, matrix):
+        """Columns of the weights minus `mean` times their unit's bias column."""
+        return matrix - matrix[:, self._bias] * self.mean
+
+    def rhs(self, gradient):
+        return gradient - self.mean * gradient[self._bias]
+
+    def uncentre(self, step):
+        bias = self.topology.bias
+        step[bias] -= np.add.reduceat(self.mean * step, bias)
+        return step
 
 
-def _uncentre(topology, step, mean):
-    step = step.copy()
-    step[topology.bias] -= np.add.reduceat(mean * step, topology.bias)
-    return step
-
-
-def _solve_primal(topology, matrix, gradient, damping, mean, diagonal):
+def _primal_solver(centre, matrix, damping, diagonal):
     damped = matrix.copy()
     damped[np.diag_indices_from(damped)] += damping
-    damped = _centre(topology, _centre(topology, damped, mean).T, mean)
-    rhs = gradient - mean * gradient[topology.bias][topology.owner]
-    floor = rounding(diagonal) * (diagonal + damping)[None]
-    step = scaled_solve(damped[None], rhs[None, :, None], floor)[0, :, 0]
-    return _uncentre(topology, step, mean)
+    damped = centre.columns(centre.columns(damped).T)
+    factor = ScaledFactor(damped[None], rounding(diagonal) * (diagonal + damping)[None])
+    return lambda rhs: factor.solve(rhs[None, :, None])[0, :, 0]
 
 
-def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
+def _dual_solver(centre, rows, damping, diagonal):
     """Solve with ``U^T U + D`` by matrices of the size of the rows of U.
 
     The gradient is a combination of the rows, ``g = U^T l`` (paper, "Non-
@@ -139,25 +156,29 @@ def _solve_dual(topology, rows, gradient, damping, mean, diagonal):
     penalty's share, is solved for apart. Undamped weights, those without variance or
     penalty, are left alone.
     """
-    rows = _centre(topology, rows, mean)
-    rhs = gradient - mean * gradient[topology.bias][topology.owner]
+    rows, damped = centre.columns(rows), damping > 0
     norms = np.einsum("mp,mp->p", rows, rows)
     weight = safe_divide(1.0, norms)
     weight[norms <= rounding(diagonal) * diagonal] = 0.0
     weighted = rows * weight
-    combination = pseudo_solve(weighted @ rows.T, (weighted @ rhs)[:, None])[:, 0]
-    damped = damping > 0
+    kernel = weighted @ rows.T
+    inverse = PseudoInverse(kernel, len(kernel) * rounding(kernel))
+
+    def combination(rhs):
+        return inverse.solve((weighted @ rhs)[:, None])
+
     if not damped.any():
         # Minimum norm, in coordinates where all columns of U are of size 1.
-        dual = pseudo_solve(weighted @ rows.T, combination[:, None])[:, 0]
-        return _uncentre(topology, weighted.T @ dual, mean)
-    system = _DualSystem(topology, rows, damping)
-    step = system.solve(combination)
-    rest = rhs - rows.T @ combination
-    rest[(weight == 0) & ~damped] = 0.0
-    if np.abs(rest).max() > _SPAN_TOLERANCE * np.abs(rhs).max():
-        step += system.solve_outside(rest)
-    return _uncentre(topology, step, mean)
+        return lambda rhs: weighted.T @ inverse.solve(combination(rhs))[:, 0]
+    system, alone = _DualSystem(centre.topology, rows, damping), (weight == 0) & ~damped
+
+    def solve(rhs):
+        inside = combination(rhs)[:, 0]
+        rest = rhs - rows.T @ inside
+        rest[alone] = 0.0
+        return system.solve(inside) + system.solve_outside(rest)
+
+    return solve
 
 
 class _DualSystem:
@@ -172,27 +193,25 @@ class _DualSystem:
         # Singular values, not the kernel: squares would lose half of the digits.
         scaled = rows[:, self.damped] / self.root
         self.left, self.values, self.right = np.linalg.svd(scaled, full_matrices=False)
-        self.size = topology.n_parameters
+        self.free_rows = rows[:, self.free]
+        self.solved = self._apply(self.free_rows)
+        schur = self.free_rows.T @ self.solved
+        self.schur = ScaledFactor((schur + schur.T)[None] / 2)
 
     def solve(self, combination):
         """The solution for ``g = U^T combination``."""
-        free_rows = self.rows[:, self.free]
-        solved = self._apply(np.column_stack([combination, free_rows]))
-        step = np.zeros(self.size)
-        step[self.free] = self._free_part(free_rows, solved[:, 1:], free_rows.T @ solved[:, 0])
-        rest = self.left.T @ (combination - free_rows @ step[self.free])
+        step = np.zeros(self.rows.shape[1])
+        step[self.free] = self._free_part(self.solved.T @ combination)
+        rest = self.left.T @ (combination - self.free_rows @ step[self.free])
         step[self.damped] = self.right.T @ (self.values / (1 + self.values**2) * rest) / self.root
         return step
 
     def solve_outside(self, rhs):
         """The solution for a g orthogonal to the rows, so that U x is small."""
-        free_rows = self.rows[:, self.free]
-        spread = self.rows[:, self.damped] @ (rhs[self.damped] / self.damping)
-        solved = self._apply(np.column_stack([spread, free_rows]))
-        step = np.zeros(self.size)
-        residual = rhs[self.free] - free_rows.T @ solved[:, 0]
-        step[self.free] = self._free_part(free_rows, solved[:, 1:], residual)
-        dual = solved[:, 0] + solved[:, 1:] @ step[self.free]
+        step = np.zeros(self.rows.shape[1])
+        spread = self._apply(self.rows[:, self.damped] @ (rhs[self.damped] / self.damping))
+        step[self.free] = self._free_part(rhs[self.free] - self.free_rows.T @ spread)
+        dual = spread + self.solved @ step[self.free]
         tension = rhs[self.damped] - self.rows[:, self.damped].T @ dual
         step[self.damped] = tension / self.damping
         return step
@@ -200,13 +219,10 @@ class _DualSystem:
     def _apply(self, vectors):
         """``(1 + K)^-1 vectors``."""
         inside = self.left.T @ vectors
-        solved = self.left @ (inside / (1 + self.values**2)[:, None])
+        solved = self.left @ (inside.T / (1 + self.values**2)).T
         if self.left.shape[0] > self.left.shape[1]:
             solved += vectors - self.left @ inside
         return solved
 
-    @staticmethod
-    def _free_part(free_rows, solved, rhs):
-        schur = free_rows.T @ solved
-        schur = (schur + schur.T) / 2
-        return scaled_solve(schur[None], rhs[None, :, None])[0, :, 0]
+    def _free_part(self, rhs):
+        return self.schur.solve(rhs[None, :, None])[0, :, 0]

@@ -33,12 +33,9 @@ class FullPlusKronecker(Reduction):
         drawn = list(modulus.pulled(point, rng))
         values = sum(sum_of_squares(pulled) for pulled in drawn)
         values = modulus.completed(values, point)
-        size = point.lin.topology.n_parameters
-        rows = [point.lin.jacobian(pulled) for pulled in drawn]
-        if sum(map(len, rows)) < size:
-            matrix = np.concatenate(rows)
-        else:
-            matrix = sum(part.T @ part for part in rows)
+        lin = point.lin
+        n_rows = lin.n_samples * sum(pulled.shape[1] for pulled in drawn)
+        matrix = self._full.stacked(lin, drawn, n_rows)
         return matrix, point.mean(values), *point.lin.unit_gram(widening=self.widening)
 
     def combine(self, parts):

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...numerics.arithmetic import safe_divide
 from ..linalg import centred_factor
-from ..ridge import SharedRidgeFactor
+from ..ridge import shared_ridge_factor
 from ._base import Reduction
 from .unitwise import check_blocks, locate
 
@@ -19,7 +19,7 @@ class Kronecker(Reduction):
     were independent. Units that share their sources share one matrix, so a fully
     connected level needs one factorisation. Invariant under what the unitwise
     metrics are. Per sample and full level O(d^2), and one O(d^3) solve; absolute
-    damping differs from unit to unit and costs one solve each.
+    damping that differs from unit to unit costs one solve each.
 
     Parameters
     ----------
@@ -72,9 +72,8 @@ class Kronecker(Reduction):
 
 def _damped_solver(gram, strength, relative, absolute):
     """Solve with ``strength_k * gram + absolute_k``, in one go where that is possible."""
-    alike = len(gram) == 1 and not absolute[:, 0].any() and (absolute == absolute[:1]).all()
-    if alike and len(strength) >= _EIGEN_PRICE:
-        factor = SharedRidgeFactor(gram[0], strength, absolute[0, 1:], relative)
+    if len(gram) == 1 and len(strength) >= _EIGEN_PRICE and (absolute == absolute[:1]).all():
+        factor = shared_ridge_factor(gram[0], strength, absolute[0], relative)
         if factor.sound:
             return factor.solve
     blocks = strength.astype(gram.dtype)[:, None, None] * gram

@@ -44,10 +44,7 @@ class PlusKronecker(Reduction):
 
     def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
         mixed = self._mixed(topology, statistics)
-        inverse = self.base.recursive_inverse(topology, mixed, relative, absolute)
-        # The corner of K is that of A.
-        inverse.mean, inverse.share = inverse.mean / (1 + self.share), self.share
-        return inverse
+        return self.base.recursive_inverse(topology, mixed, relative, absolute, self.share)
 
     def block(self, topology, statistics, unit):
         return self.base.block(topology, self._mixed(topology, statistics), unit)
@@ -71,6 +68,10 @@ class Mixable(Reduction):
 
     def mixed(self, topology, statistics, moments, share):
         """The statistics of ``A + share * K``, from those of A and the moments."""
+        raise NotImplementedError
+
+    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None, share=0.0):
+        """See `Reduction`; `share` is that of K in mixed statistics."""
         raise NotImplementedError
 
     def with_kronecker(self, share, widening=0.0):

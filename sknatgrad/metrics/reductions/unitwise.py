@@ -69,14 +69,16 @@ class Unitwise(Mixable):
             else:
                 yield centred_factor(blocks, relative, own)
 
-    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
+    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None, share=0.0):
         inverses, statistics = [], self.condensed(statistics)
         for factor in self._factors(topology, statistics, relative, absolute):
             size = factor.size
             identity = np.broadcast_to(np.eye(size), (factor.n_blocks, size, size))
             inverses.append(factor.solve(identity))
         corners = np.concatenate([blocks[:, 0, 0] for blocks in statistics])
-        return RecursiveInverse(topology, inverses, corners[topology.grouped_position])
+        # The corner of K is that of A.
+        mean = corners[topology.grouped_position] / (1 + share)
+        return RecursiveInverse(topology, inverses, mean, share)
 
     def factorize(self, topology, statistics, relative=0.0, absolute=None):
         factors = list(self._factors(topology, statistics, relative, absolute))
