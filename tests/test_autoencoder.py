@@ -125,7 +125,7 @@ def test_output_follows_the_range_of_the_data(iris, digits):
             assert inside or not bernoulli
 
 
-@pytest.mark.parametrize(("batch_size", "max_iter"), [("auto", 25), (50, 40)])
+@pytest.mark.parametrize(("batch_size", "max_iter"), [("auto", 15), (50, 40)])
 def test_one_output_a_column(batch_size, max_iter):
     """Each column is read in its own way; the score is the sum of those of the columns."""
     X, outputs = mixed_columns()

@@ -14,6 +14,12 @@ BENCHMARKS = Path(__file__).parent / "benchmarks"
 SUITE, INSTRUCTIONS = BENCHMARKS / "suite.py", BENCHMARKS / "bench_instructions.py"
 
 
+@pytest.mark.parametrize("path", sorted(BENCHMARKS.glob("*.py")), ids=lambda path: path.stem)
+def test_benchmarks_can_be_imported(path, monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    importlib.import_module(path.stem)
+
+
 def test_quick_suite(tmp_path):
     target = tmp_path / "results.json"
     command = [sys.executable, SUITE, "--quick", "--repeats", "1", "--json", target]

@@ -25,8 +25,10 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_metric
 from sknatgrad.estimators._callbacks import PassObserver
+from sknatgrad.estimators._held_out import hold_out
 from sknatgrad.network import ACTIVATIONS
 from sknatgrad.training import History, Objective
+from sknatgrad.training.data.dataset import Data
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -1649,3 +1651,18 @@ def test_units_of_features_do_not_matter_online(metric):
         found.append(clf.predict_proba(Z))
     for proba in found[1:]:
         np.testing.assert_allclose(proba, found[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("fraction", [0.5, 0.8, 0.9])
+def test_no_class_is_held_out_as_a_whole(fraction):
+    """However few rows are left to train on, and however many classes there are."""
+    for y in (np.repeat([0, 1], [98, 2]), np.repeat(np.arange(30), 2)):
+        data = Data(np.zeros((len(y), 1)), y, None)
+        for seed in range(20):
+            train, held_out = hold_out(data, y, fraction, np.random.RandomState(seed))
+            assert set(train.target) == set(y) and len(held_out.target) > 0
+
+
+def test_all_zero_weights_are_named():
+    with pytest.raises(ValueError, match="sample_weight must not be all zero"):
+        RiemannianMLPClassifier().fit(np.eye(4), [0, 0, 1, 1], sample_weight=np.zeros(4))

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +20,7 @@ from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly
 from sknatgrad.training.data.coordinates import OutputScale
-from sknatgrad.training.data.dataset import Data, n_observed
+from sknatgrad.training.data.dataset import Data, effective_sample_size
 from sknatgrad.training.data.objective import Objective
 from sknatgrad.training.data.scaling import InputScale
 from sknatgrad.training.penalty import curvature as curvature_module
@@ -170,7 +169,7 @@ def test_starts_are_compared_by_their_evidence(output, alpha):
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square", "poisson"])
-def test_strength_maximises_the_evidence(output):
+def test_strength_maximises_the_evidence(output, monkeypatch):
     """The slow reference's gradient of the log evidence in the strength is zero.
 
     At temperature 1, for the curvature at hand.
@@ -178,7 +177,8 @@ def test_strength_maximises_the_evidence(output):
     objective, theta = an_objective(output)
     penalty = objective.penalty
     curvature = Curvature(objective, objective.evaluate(theta))
-    alpha = Evidence(temperature=1.0)._most_probable(penalty, curvature)
+    monkeypatch.setattr(evidence, "TEMPERATURE", 1.0)
+    alpha = Evidence()._most_probable(penalty, curvature)
     slow, h = Slow(objective, theta), 1e-5
     free = sum(
         np.trace(np.linalg.solve(c + alpha * own, c)) for c, own in slow.matrices(penalty.standard)
@@ -225,11 +225,13 @@ def test_a_strength_is_found_where_more_is_asked_for_of_stronger_ones(rate):
 
 @pytest.mark.parametrize("likeness", [0.01, 0.5])
 @pytest.mark.parametrize("expected", [np.ones(4), np.array([0.3, 1.0, 2.0, 9.0])])
-def test_factors_of_features_maximise_it(likeness, expected):
+def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
     """At a given strength of all, up to the factor that leaves the penalty as it is."""
     objective, theta = an_objective("bernoulli")
     penalty, alpha = objective.penalty, 0.7
-    found = Evidence(features=expected, temperature=1.0, likeness=likeness)
+    monkeypatch.setattr(evidence, "TEMPERATURE", 1.0)
+    monkeypatch.setattr(evidence, "LIKENESS", likeness)
+    found = Evidence(features=expected)
     before = objective.penalty_at(theta)
     for _ in range(100):
         curvature = Curvature(objective, objective.evaluate(theta))
@@ -256,8 +258,10 @@ def test_factors_of_features_maximise_it(likeness, expected):
 
 
 @pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
-def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, want):
+def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, want, monkeypatch):
     """Halved at most; sources that never vary do not count."""
+    monkeypatch.setattr(evidence, "TEMPERATURE", 1.0)
+    monkeypatch.setattr(evidence, "CROWDING", 2.0)
     labels, numbers = (
         SimpleNamespace(scale_is_free=False),
         SimpleNamespace(scale_is_free=True),
@@ -268,7 +272,7 @@ def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, wa
         objective = SimpleNamespace(network=SimpleNamespace(topology=topology), penalty=penalty)
         varies = np.arange(topology.n_inputs) < n_sources
         sources = assembly._sources_a_row(objective, varies)
-        found = Evidence(sources_a_row=sources, temperature=1.0, crowding=2.0)
+        found = Evidence(sources_a_row=sources)
         assert found._tempered(labels) == pytest.approx(want)
         assert found._tempered(numbers) == 1.0
 
@@ -532,7 +536,7 @@ def test_few_texts_leave_something_to_be_learnt(monkeypatch):
         return clf.fit(X[:200], y[:200]).loss(X[200:], y[200:])
 
     ours = held_out()
-    monkeypatch.setattr(assembly, "Evidence", partial(Evidence, crowding=0.0))
+    monkeypatch.setattr(evidence, "CROWDING", 0.0)
     monkeypatch.setattr(noise_module, "FEWEST_LEFT_OF_LABELS", 0.1)
     assert ours < 0.85 * held_out()
 
@@ -647,7 +651,7 @@ def test_observations_that_rows_stand_for(weight, counts, want):
 
     assert part(slice(None)).n_observed() == pytest.approx(want)
     pieces = [part(slice(0, 2)), part(slice(2, 3)), part(slice(3, 6))]
-    assert n_observed([piece.census() for piece in pieces]) == pytest.approx(want)
+    assert effective_sample_size([piece.census() for piece in pieces]) == pytest.approx(want)
 
 
 def test_weights_of_rare_classes_are_no_evidence():

@@ -5,11 +5,20 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import sparse
 from selection import slow_but, spread
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.neural_network import MLPClassifier
 
-from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad import (
+    Network,
+    RiemannianAutoEncoder,
+    RiemannianMLPClassifier,
+    RiemannianMLPRegressor,
+    Topology,
+)
+from sknatgrad.network.initialization import kink_sides
+from sknatgrad.training import InputScale
 
 
 def many_rows(kind):
@@ -141,3 +150,87 @@ def test_a_curved_border_is_learnt_on_any_scale(activation, change):
     X = X if change is None else CHANGES[change](X)
     clf = RiemannianMLPClassifier((20, 20), activation=activation, random_state=0)
     assert clf.fit(X, y).score(X, y) >= 0.99
+
+
+# ---------------------------------------------------------------- rows at the mean of all features
+DESIGN = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=3)))
+WRITTEN = {
+    "tenths": lambda X: X / 10,
+    "shifted": lambda X: X / 10 + 0.7,
+    "thousands": lambda X: 1000 * X + 300,
+    "sparse": lambda X: sparse.csr_array(X + 1),
+}
+
+
+def response(X):
+    return X[:, 0] * X[:, 1] + X[:, 2] ** 2 + 0.1 * np.random.default_rng(0).normal(size=len(X))
+
+
+@pytest.mark.parametrize("activation", ["log_relu", "relu", ["relu", "log_relu"]])
+@pytest.mark.parametrize("change", WRITTEN)
+def test_a_row_at_the_mean_is_on_no_kink(change, activation):
+    """Where all rectified units would start at theirs: which side, rounding errors would say."""
+    X, y = DESIGN, response(DESIGN)
+    hidden = (20,) * (len(activation) if isinstance(activation, list) else 1)
+
+    def predicted(X):
+        reg = RiemannianMLPRegressor(
+            hidden_layer_sizes=hidden, activation=activation, random_state=0
+        )
+        return reg.fit(X, y).predict(X)
+
+    np.testing.assert_allclose(predicted(WRITTEN[change](X)), predicted(X), atol=1e-8)
+
+
+def test_nor_is_it_with_weights_or_in_another_order():
+    X, y = DESIGN / 10 + 0.7, response(DESIGN)
+    order = np.random.default_rng(1).permutation(len(X))
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(20,), random_state=0)
+    expected = reg.fit(X, y).predict(X)
+    np.testing.assert_allclose(reg.fit(X[order], y[order]).predict(X), expected, atol=1e-8)
+    tripled = reg.fit(np.repeat(X, 3, axis=0), np.repeat(y, 3)).predict(X)
+    weighted = reg.fit(X, y, sample_weight=np.full(len(X), 3)).predict(X)
+    np.testing.assert_allclose(weighted, tripled, atol=1e-8)
+
+
+def test_opposite_units_start_on_opposite_sides_of_their_kinks():
+    network = Network.build(Topology.layered([2, 4, 4, 1]), ["relu", "log_relu"], "identity")
+    assert kink_sides(network).tolist() == [1, -1, 1, -1, 1, 1, 1, 1, 0]
+    assert not kink_sides(Network.build(Topology.layered([2, 3, 1]))).any()
+
+
+def test_symmetric_features_far_from_0_keep_their_signs():
+    """The rounding error of their skewness, 1e-7 here, says nothing of it."""
+    rng = np.random.default_rng(5)
+    x = np.linspace(-1, 1, 100)
+    X = np.column_stack([rng.permutation(x), rng.permutation(x), rng.permutation(x**3)])
+    far = InputScale.of_data(1e-4 * X + 1e3)
+    assert (far.scale > 0).all() and (InputScale.of_data(X).scale > 0).all()
+    assert (InputScale.of_data(1e-4 * np.exp(X) + 1e3).scale > 0).all()
+    assert (InputScale.of_data(1e3 - 1e-4 * np.exp(X)).scale < 0).all()
+
+
+# ---------------------------------------------------------------------- rows as their own targets
+@pytest.mark.parametrize("size", [None, 50])
+def test_exchanging_0_and_1_changes_no_auto_encoder(size):
+    rng = np.random.default_rng(0)
+    X = (rng.random((200, 12)) < 0.3).astype(float)
+    X[:, 6:] = X[:, :6] * (rng.random((200, 6)) < 0.9)
+    one, other = (RiemannianAutoEncoder((6, 2, 6), random_state=0) for _ in range(2))
+    for rows in [X] if size is None else np.array_split(X, 200 // size):
+        for network, seen in ((one, rows), (other, 1 - rows)):
+            network.fit(seen) if size is None else network.partial_fit(seen)
+    np.testing.assert_allclose(other.predict(1 - X), 1 - one.predict(X), atol=1e-8)
+    np.testing.assert_allclose(other.transform(1 - X), one.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("n_rows", [200, 1500])
+def test_nor_does_another_unit_or_sign_of_numbers(n_rows):
+    X = np.random.default_rng(0).gamma(2.0, size=(n_rows, 6)) @ np.ones((6, 6))
+    X += np.random.default_rng(1).gamma(2.0, size=X.shape)
+    factor, shift = np.array([1.0, -1.0, 3.0, -0.5, 10.0, -2.0]), 5.0
+    settings = {"output": "square", "max_iter": 15, "random_state": 0}
+    one = RiemannianAutoEncoder((4, 2, 4), **settings).fit(X)
+    other = RiemannianAutoEncoder((4, 2, 4), **settings).fit(factor * X + shift)
+    expected = factor * one.predict(X) + shift
+    np.testing.assert_allclose(other.predict(factor * X + shift), expected, rtol=1e-7, atol=1e-7)

@@ -21,7 +21,7 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import InputScale, MiniBatchPass, RunningMetric
+from sknatgrad.training import STEP_RULES, InputScale, MiniBatchPass, RunningMetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -557,3 +557,61 @@ def test_a_new_scale_of_an_input_changes_no_answer():
     assert learned.learned(1e9 * later) is learned
     weighted = first.learned(later, np.array([1.0, 0.0, 0.0, 1.0]))
     assert weighted.scale[2] == 1.0 and weighted.guessed[2]
+
+
+def test_a_row_after_a_fit_does_not_make_all_counts_larger():
+    """The mean of all rows is that of the fit's, too."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    reg = RiemannianMLPRegressor("poisson", (5,), random_state=0).fit(X, rng.poisson(1, size=500))
+    before = reg.predict(X).mean()
+    reg.partial_fit(X[:1], [50.0])
+    assert before == pytest.approx(1.0, abs=0.1) and reg.predict(X).mean() < 3
+
+
+def test_the_cap_of_steps_follows_the_batches():
+    """0.01 sqrt(B / 500) nats, means over 500 / B steps, B 20 at least, whatever came first."""
+    X, y = make_blobs(700, random_state=0)
+    clf = make().partial_fit(X[:500], y[:500], classes=[0, 1, 2])
+    rules = []
+    for rows in (slice(500, 501), slice(501, 551), slice(551, 700)):
+        rules.append(clf.partial_fit(X[rows], y[rows])._state.rule)
+    sizes = np.array([20, 50, 149])
+    np.testing.assert_allclose([rule.radius for rule in rules], 0.01 * np.sqrt(sizes / 500))
+    np.testing.assert_allclose([rule.memory for rule in rules], 500 / sizes)
+
+
+def test_a_stream_goes_on_after_a_much_steeper_batch():
+    """Also where the slope of the last one is all that the mean remembers."""
+    rule = STEP_RULES["trust_region"](1.0)
+    assert rule.propose(1e30, 1.0) > 0
+    assert 0 < rule.propose(1e-3, 1.0) <= 1.0
+
+
+def test_no_weights_are_weights_of_one():
+    """In units of the mean weight of the first rows, too."""
+    X, y = iris()
+    models = []
+    for arguments in ({}, {"sample_weight": np.ones(50)}):
+        clf = make().partial_fit(X[:50], y[:50], np.full(50, 100.0), [0, 1, 2])
+        models.append(stream(clf, X, y, size=50, **arguments))
+    np.testing.assert_array_equal(*map(flat, models))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_too_small_for_arithmetic(method):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    reg = RiemannianMLPRegressor(random_state=0)
+    with pytest.raises(ValueError, match=r"sample_weight .* neither tiny nor huge"):
+        getattr(reg, method)(X, X[:, 0], sample_weight=np.full(30, 1e-310))
+
+
+def test_no_warning_where_a_count_of_several_has_not_risen():
+    """Of two columns the first rises a thousandfold, the second is always 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), np.zeros((300, 2))
+    y[:100, 0], y[100:, 0] = rng.poisson(0.05, 100), rng.poisson(1000, 200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        reg = stream(RiemannianMLPRegressor("poisson", (5,), random_state=0), X, y, size=50)
+    assert np.isfinite(reg.predict(X)).all()

@@ -92,7 +92,7 @@ def test_postponed_batches_count_as_those_at_once(name, form, monkeypatch):
             later.update(metric.statistics(point, None), weight)
         else:
             later.postpone(point, None, weight)
-        assert later.weight == at_once.weight
+        assert later.last_share == at_once.last_share
         if i == 12:
             later = copy(later)
             assert not later._pending
@@ -116,4 +116,4 @@ def test_running_metric_is_the_average(weights):
         assert_close(
             np.array(running.update(metric.statistics(point, None), weight)[0]), expected, 1e-12
         )
-        assert running.weight == pytest.approx(g)
+        assert running.last_share == pytest.approx(g)

@@ -12,7 +12,9 @@ from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error,
 from sklearn.model_selection import GridSearchCV
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.outputs import Output
+from sknatgrad.estimators._numbers import MeanR2
+from sknatgrad.outputs import Output, get_output
+from sknatgrad.training.data.dataset import Data
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -154,14 +156,16 @@ class Exponential(Output):
         return np.exp(v)
 
 
+@pytest.mark.parametrize("batch_size", ["auto", 50])
 @pytest.mark.parametrize("unit", [1e-3, 1.0])
-def test_losses_of_densities_may_be_negative(unit):
-    """An output that says so is trained on below 0."""
+def test_losses_of_densities_may_be_negative(unit, batch_size):
+    """An output that says so is trained on below 0, in mini-batches as well."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     rate = np.exp(X[:, 0] + 0.5 * X[:, 1])
     y = unit * rate * rng.exponential(size=500)
-    model = make((), output=Exponential(), alpha=0.0).fit(X, y)
+    model = make((), output=Exponential(), alpha=0.0, batch_size=batch_size).fit(X, y)
+    assert min(model.learning_rate_curve_) > 0
     best = np.mean(np.log(unit * rate) + y / (unit * rate))
     assert best - 0.05 < model.loss_ < best
 
@@ -391,3 +395,46 @@ def test_dates_are_no_targets(kind):
         make().partial_fit(X, y)
     with pytest.raises(ValueError, match="y holds dates or times"):
         make(max_iter=1).fit(X, X[:, 0]).loss(X, y)
+
+
+@pytest.mark.parametrize("unit", ["datetime64[s]", "timedelta64[s]"])
+def test_dates_are_no_features(unit):
+    X = np.arange(40).astype(unit)[:, None]
+    X[3] = "NaT"
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        make().fit(X, np.arange(40.0))
+    reg = make(max_iter=1).fit(np.arange(40.0)[:, None], np.arange(40.0))
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        reg.predict(X)
+
+
+@pytest.mark.parametrize("output", ["poisson", "bernoulli"])
+def test_rows_of_weight_0_may_have_impossible_targets(data, output):
+    """They are not there; among those that are, such targets are refused."""
+    X = data[0]
+    y = (X[:, 0] > 0).astype(float)
+    y[3] = -1.0
+    weight = np.ones(len(y))
+    with pytest.raises(ValueError, match="needs targets"):
+        make(output=output, max_iter=2).fit(X, y, sample_weight=weight)
+    weight[3] = 0.0
+    reg = make(output=output, max_iter=2).fit(X, y, sample_weight=weight)
+    there = make(output=output, max_iter=2).fit(np.delete(X, 3, 0), np.delete(y, 3))
+    np.testing.assert_allclose(reg.predict(X), there.predict(X), rtol=1e-9)
+
+
+def test_r2_of_a_constant_that_has_a_rounded_mean():
+    """The mean of three times 0.1 is not 0.1: no spread comes of it."""
+    target = np.full((1, 3), 0.1)
+    score = MeanR2.on(Data(np.zeros((3, 1)), target, None))
+    square = get_output("square")
+    assert score(square, target + 0.1, target, None) == 0.0
+    assert score(square, target, target, None) == 1.0
+
+
+def test_wide_sparse_rows_are_predicted_many_at_a_time():
+    """What they cost is what they hold, not their width."""
+    X = sp.random(300, 20_000, density=1e-4, format="csr", random_state=0)
+    reg = make((2,), max_iter=1).fit(X, np.arange(300.0))
+    assert len(list(reg._prediction_chunks(X))) == 1
+    assert len(list(reg._prediction_chunks(np.broadcast_to(0.0, X.shape)))) > 1

@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.numerics.sums import FAN_IN, ordered_map, tree_sum
+from sknatgrad.numerics.sums import BRANCHING, ordered_map, tree_sum
 from sknatgrad.training.data.rows import SlicedRows, is_sliceable, shuffled
 
 pytestmark = pytest.mark.filterwarnings("ignore:Maximum iterations")
@@ -141,7 +141,7 @@ def test_orders():
         assert kept < 0.1 if run == 1 else 0.7 < kept < 0.8
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, FAN_IN, FAN_IN + 1, 100, FAN_IN**2 + 3])
+@pytest.mark.parametrize("n", [0, 1, 2, BRANCHING, BRANCHING + 1, 100, BRANCHING**2 + 3])
 def test_tree_sums(n):
     """All terms once, left before right, in a tree of the same shape for any threads."""
     trees = [
@@ -152,7 +152,7 @@ def test_tree_sums(n):
     numbers = (trees[0] or "").replace("(", " ").replace(")", " ").split()
     assert numbers == [str(i) for i in range(n)]
     depth = max(np.cumsum([{"(": 1, ")": -1}.get(c, 0) for c in trees[0] or " "]))
-    assert depth <= FAN_IN * 3
+    assert depth <= BRANCHING * 3
 
 
 MEMORY = """

@@ -4,6 +4,7 @@ import numbers
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from typing import ClassVar
 
 import joblib
@@ -29,7 +30,7 @@ from ._partitioned import is_partitioned
 from ._prediction import PredictionMixin
 from ._starts import best_start
 from ._versioned import VersionedMixin
-from ._weights import check_weighing, without_zero_weights
+from ._weights import check_total_weight, without_zero_weights
 
 # Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
 # block for all units that listen to the same sources.
@@ -117,9 +118,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         """The metric; "auto" keeps as much of a unit's block as is cheap."""
         name = self.metric
         if isinstance(name, str) and name == "auto":
-            groups = self.topology_.groups
-            largest = max(group.fan_in for group in groups)
-            shared = all(group.shared for group in groups)
+            largest = self.topology_.largest_fan_in
+            shared = all(group.shared for group in self.topology_.groups)
             if largest <= LARGEST_CHEAP_FAN_IN:
                 name = "bp"
             else:
@@ -133,7 +133,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         with self._unharmed():
             data, y = self._check_training_data(X, y, sample_weight, reset=True)
             data, y = without_zero_weights(data, y)
-            check_weighing(data, "training")
+            check_total_weight(data, "training")
             validation = validation_data(self, *validation)
             trained = self._train(data, y, validation, observer)
         self._finish(*trained)
@@ -188,7 +188,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
     def _train_on(self, data, first):
         """One pass over the next rows of a stream; returns as `_train`."""
         rng = check_random_state(self.random_state)
-        model, settings = self._model(data, rng, keep=not first), self._settings()
+        model = self._model(data, rng, keep=not first)
+        settings = replace(self._settings(), streaming=True)
         settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
         if first:
@@ -201,7 +202,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
                 before.first = None
             state, data = go_on(model, settings, data, before)
         observer = PassObserver(self.verbose)
-        outcome = run(model, settings, data, state, observer=observer, streaming=True)
+        outcome = run(model, settings, data, state, observer=observer)
         if outcome.error is not None:
             raise outcome.error
         return outcome, state, settings, max(0, seen + n_new - data.X.shape[0])

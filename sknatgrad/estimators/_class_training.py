@@ -100,6 +100,15 @@ class ClassTrainingMixin:
         return self._accuracy
 
     def _accuracy(self, output, v, target, weight):
-        predicted = self._labels.decode(output.logits(v).T)
-        hits = self._labels.encode(predicted, output.discrete) == target
-        return float(np.average(hits if hits.ndim == 1 else hits.all(axis=0), weights=weight))
+        logits = output.logits(v).T
+        if not self._labels.single:
+            hits = (self._labels.decode(logits).T == target).all(axis=0)
+        else:
+            number = target if output.discrete else _class_number(target)
+            hits = self._labels.numbers(logits) == number
+        return float(np.average(hits, weights=weight))
+
+
+def _class_number(indicator):
+    """Which class a 0/1 target of one or several rows stands for."""
+    return indicator[0].astype(int) if len(indicator) == 1 else indicator.argmax(axis=0)

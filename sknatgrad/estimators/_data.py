@@ -36,6 +36,7 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
     ValueError
         If X or y is not finite, not numeric, empty, or of another shape.
     """
+    refuse_dates(X, "X")
     if not is_sliceable(X):
         found = validate_data(
             estimator, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset, **options
@@ -54,6 +55,15 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
     y = _check_y(y, estimator=estimator, **options)
     check_consistent_length(rows, y)
     return rows, y
+
+
+def refuse_dates(values, name):
+    """Raise ValueError if an array holds dates or times."""
+    if getattr(getattr(values, "dtype", None), "kind", None) in ("m", "M"):
+        raise ValueError(
+            f"{name} holds dates or times, which are no numbers before a unit is chosen: pass, for "
+            f"example, ({name} - {name}.min()) / np.timedelta64(1, 'D')."
+        )
 
 
 def canonical(X):

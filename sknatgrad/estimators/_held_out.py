@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from ._partitioned import is_partitioned
-from ._weights import check_weighing, without_zero_weights
+from ._weights import check_total_weight, without_zero_weights
 
 
 def hold_out(data, stratify, fraction, rng):
@@ -29,7 +29,7 @@ def hold_out(data, stratify, fraction, rng):
     Raises
     ------
     ValueError
-        If there are too few rows, or a part has no weight.
+        If there are too few rows.
     """
     if data.whole_batches_only:
         raise ValueError(
@@ -43,14 +43,7 @@ def hold_out(data, stratify, fraction, rng):
             f"early_stopping=True can't hold out validation_fraction={fraction} of {n_rows} "
             f"samples: {problem} Pass X_val and y_val, or set early_stopping=False."
         ) from problem
-    parts = data.rows(np.sort(train)), data.rows(np.sort(held_out))
-    for part, name in zip(parts, ("training", "validation"), strict=True):
-        if part.weight is not None and not part.weight.any():
-            raise ValueError(
-                f"early_stopping=True left the {name} set without positive sample_weight: change "
-                "random_state or validation_fraction, or pass X_val."
-            )
-    return parts
+    return data.rows(np.sort(train)), data.rows(np.sort(held_out))
 
 
 def validation_data(estimator, X_val, y_val, sample_weight_val):
@@ -73,7 +66,7 @@ def validation_data(estimator, X_val, y_val, sample_weight_val):
         raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
     checked = estimator._check_training_data(X_val, y_val, sample_weight_val, reset=False)
     data, _ = without_zero_weights(*checked)
-    check_weighing(data, "validation")
+    check_total_weight(data, "validation")
     return data
 
 
@@ -84,7 +77,8 @@ def _split(n_rows, stratify, fraction, rng):
         return train_test_split(rows, test_size=fraction, random_state=rng)
     _, classes, counts = np.unique(stratify, return_inverse=True, return_counts=True)
     n_held_out = math.ceil(fraction * n_rows)
-    if counts.min() > 1 and n_held_out >= len(counts):
+    # The rarest class has a row to train on, and each may have one that is held out.
+    if counts.min() * (n_rows - n_held_out) >= n_rows and n_held_out >= len(counts):
         return train_test_split(rows, test_size=fraction, random_state=rng, stratify=classes)
     order = rng.permutation(n_rows)
     _, first = np.unique(classes[order], return_index=True)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ..numerics.arithmetic import safe_divide
 from ..training.data.dataset import Data
-from ._weights import times
+from ._weights import times_class_weight
 
 
 def dense_labels(y):
@@ -195,12 +195,19 @@ class Labels:
         return log_softmax(log_mean, axis=0)
 
     def decode(self, logits):
-        """The predicted labels of logits (n_samples, n_units), which do not tie as 0 and 1 do."""
+        """Predicted labels, from logits (n_samples, n_units).
+
+        Means tie where they round to 0 or 1, logits do not.
+        """
         if not self.single:
             return (logits > 0).astype(int)
+        return self.all[self.numbers(logits)]
+
+    def numbers(self, logits):
+        """Which class is predicted, of one a sample, (n_samples,)."""
         if logits.shape[1] == 1 and len(self.all) == 2:
-            return self.all[(logits[:, 0] > 0).astype(int)]
-        return self.all[logits.argmax(axis=1)]
+            return (logits[:, 0] > 0).astype(int)
+        return logits.argmax(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,4 +234,4 @@ class ClassTargets:
         number = target if self.discrete else self.labels.encode(y, discrete=True)
         factor = self.class_weight[number]
         counts = np.ones(len(y)) if weight is None else weight
-        return Data(X, target, times(weight, factor), counts)
+        return Data(X, target, times_class_weight(weight, factor), counts)

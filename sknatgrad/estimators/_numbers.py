@@ -7,6 +7,7 @@ import numpy as np
 from ..numerics.moments import weighted_moments
 from ..outputs import get_output
 from ..training.data.dataset import Data
+from ._data import refuse_dates
 
 
 def numeric_output(name, activation, n_outputs):
@@ -52,24 +53,26 @@ class NumericTargets:
             If their number is another one, if the output can't have drawn them, or if they
             are dates or times.
         """
-        target = as_numbers(y).reshape(len(y), -1).T
-        if len(target) != self.n_targets:
-            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
+        target = self._by_target(y)
         self.output.check_target(target)
         return target
 
+    def _by_target(self, y):
+        target = as_numbers(y).reshape(len(y), -1).T
+        if len(target) != self.n_targets:
+            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
+        return target
+
     def __call__(self, X, y, weight):
-        """The rows X with targets y and sample weights."""
-        return Data(X, self.encode(y), weight)
+        """The rows X with targets y, of any value in rows of weight 0, and sample weights."""
+        target = self._by_target(y)
+        self.output.check_target(target if weight is None else target[:, weight > 0])
+        return Data(X, target, weight)
 
 
 def as_numbers(y):
     """Targets as an array of floats; a ValueError if they are dates or times."""
-    if np.asarray(y).dtype.kind in "mM":
-        raise ValueError(
-            "y holds dates or times, which are no numbers before a unit is chosen: pass, for "
-            "example, (y - y.min()) / np.timedelta64(1, 'D')."
-        )
+    refuse_dates(np.asarray(y), "y")
     return np.asarray(y, dtype=float)
 
 
@@ -90,15 +93,19 @@ class MeanR2:
     ----------
     columns : ndarray of int
         The targets that count.
+    constant : bool
+        Whether all targets are.
     """
 
     columns: np.ndarray
+    constant: bool
 
     @classmethod
     def on(cls, held_out):
         """The score on held-out `Data`."""
-        varies = _varies(held_out)
-        return cls(np.flatnonzero(varies if varies.any() else ~varies))
+        varies = weighted_moments(held_out.target.T).deviation > 0
+        constant = not varies.any()
+        return cls(np.flatnonzero(varies | constant), constant)
 
     def __call__(self, output, v, target, weight):
         """Of output pre-activations."""
@@ -107,14 +114,6 @@ class MeanR2:
         centre = np.average(target, axis=1, weights=weight)[:, None]
         total = (target - centre) ** 2 @ weight
         missed = (target - expected) ** 2 @ weight
-        if not total.all():
+        if self.constant or not total.all():
             return float(np.mean(missed == 0))
         return float(np.mean(1 - missed / total))
-
-
-def _varies(data):
-    """Which targets are not constant, (n_targets,) of bool."""
-    target, weight = data.target, data.weight
-    if weight is not None:
-        target = target[:, weight > 0]
-    return weighted_moments(target.T).deviation > 0

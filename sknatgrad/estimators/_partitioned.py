@@ -78,18 +78,20 @@ class Partitions:
         self._pieces = dask.persist(*(task(*part, numeric) for *part, length in parts if length))
         self.shape = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        self._summary = dask.compute(*map(on_workers(_summary), self._pieces))
+        # Computed at once, so that rows which can't be used are found before work starts.
+        self._examples = dask.compute(*map(on_workers(_examples), self._pieces))
 
-    @property
     def extremes(self):
         """Smallest and largest value of each feature, (2, n_features)."""
-        low, high = zip(*(extremes for extremes, _ in self._summary), strict=True)
+        import dask
+
+        low, high = zip(*dask.compute(*map(on_workers(_extremes), self._pieces)), strict=True)
         return np.array([np.min(low, axis=0), np.max(high, axis=0)])
 
     @property
     def targets(self):
-        """Targets among which are all that occur, or some rows of those of several columns."""
-        return np.concatenate([targets for _, targets in self._summary])
+        """Targets among which are all classes, or some rows of numbers or several columns."""
+        return np.concatenate(self._examples)
 
     def encoded(self, encode, n_targets, single):
         """The rows with ``encode(X, y, weight)``, as `PartitionedData`.
@@ -114,6 +116,7 @@ class _Piece:
     X: np.ndarray
     y: np.ndarray | None
     weight: np.ndarray | None
+    numeric: bool
 
 
 def _as_array(X):
@@ -154,20 +157,21 @@ def _checked(X, y, weight, numeric):
             y = y[:, 0]
     if weight is not None and np.any(weight):
         weight = check_weights(np.asarray(weight), X)
-    return _Piece(X, y, weight)
+    return _Piece(X, y, weight, numeric)
 
 
-def _summary(piece):
-    """Extremes of the features, and examples of the targets."""
-    y, X = piece.y, piece.X
+def _examples(piece):
+    """Examples of the targets: all classes, of numbers a few."""
+    y = piece.y
     if y is None:
-        examples = np.empty(0)
-    elif y.ndim == 1:
-        # Of real targets there are too many.
-        examples = np.unique(y)[:_MOST_EXAMPLES]
-    else:
-        examples = y[:100]
-    return (X.min(axis=0), X.max(axis=0)), examples
+        return np.empty(0)
+    if y.ndim == 1 and not piece.numeric:
+        return np.unique(y)[:_MOST_EXAMPLES]
+    return y[:100]
+
+
+def _extremes(piece):
+    return piece.X.min(axis=0), piece.X.max(axis=0)
 
 
 def _weight(data):

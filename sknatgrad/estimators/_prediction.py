@@ -1,6 +1,7 @@
 """Forward passes of a fitted network."""
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.single_thread import single_thread
@@ -38,7 +39,8 @@ class PredictionMixin:
     def _prediction_chunks(self, X):
         """Slices of rows whose forward pass takes bounded memory."""
         topology = self.topology_
-        row_bytes = 8 * (X.shape[1] + 3 * topology.n_units + 4 * topology.n_outputs)
+        n_inputs = 0 if sparse.issparse(X) else topology.n_inputs
+        row_bytes = 8 * (n_inputs + 3 * topology.n_units + 4 * topology.n_outputs)
         return chunks(X.shape[0], max(1, _PREDICTION_BYTES // row_bytes))
 
     def _linearize(self, X):

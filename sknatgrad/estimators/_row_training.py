@@ -1,5 +1,7 @@
 """What an auto-encoder is trained on: rows that are their own targets, and their output."""
 
+from dataclasses import replace
+
 from ._data import checked
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
@@ -9,11 +11,14 @@ from ._weights import check_weights, without_zero_weights
 class RowTrainingMixin:
     """Checks of rows before a fit; held-out ones are scored by their log-likelihood."""
 
+    def _settings(self):
+        return replace(super()._settings(), reconstructs=True)
+
     def _check_training_data(self, X, y, sample_weight, reset):
         parts = None
         if is_partitioned(X):
             parts = Partitions(self, X, None, sample_weight, reset, numeric=True)
-            dtype, rows = parts.dtype, parts.extremes
+            dtype, rows = parts.dtype, parts.extremes()
         else:
             X = checked(self, X, reset=reset)
             weight = check_weights(sample_weight, X)

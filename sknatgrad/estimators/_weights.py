@@ -11,16 +11,18 @@ def check_weights(sample_weight, X):
     ------
     ValueError
         If weights are negative, not finite, all zero or of the wrong length, or their
-        sum overflows.
+        sum is no normal number.
     """
     if sample_weight is None:
         return None
+    given = np.asarray(sample_weight)
+    # scikit-learn refuses them too, from 1.9 on, without the parameter's name.
+    if given.dtype.kind in "biuf" and given.size and not given.any():
+        raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (sample_weight < 0).any():
         raise ValueError("sample_weight must not be negative.")
-    if not sample_weight.any():
-        raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
-    return _with_finite_sum(sample_weight, "sample_weight")
+    return _with_normal_sum(sample_weight, "sample_weight")
 
 
 def without_zero_weights(data, y):
@@ -36,30 +38,35 @@ def without_zero_weights(data, y):
     return data.rows(there), None if y is None else y[there]
 
 
-def times(sample_weight, factor):
+def times_class_weight(sample_weight, factor):
     """Checked sample weights, or None, times what their classes weigh.
 
     Raises
     ------
     ValueError
-        If the sum of the products overflows.
+        If the sum of the products is no normal number.
     """
     if sample_weight is None:
         return factor
     with np.errstate(over="ignore", under="ignore"):
         product = sample_weight * factor
-    return _with_finite_sum(product, "sample_weight times class_weight")
+    return _with_normal_sum(product, "sample_weight times class_weight")
 
 
-def _with_finite_sum(weight, name):
+def _with_normal_sum(weight, name):
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
         raise ValueError(f"{name} must have a finite sum: divide the weights by their mean.")
+    if 0 < total < np.finfo(float).tiny:
+        raise ValueError(
+            f"{name} must have a sum that is neither tiny nor huge: divide the weights by their "
+            "mean."
+        )
     return weight
 
 
-def check_weighing(data, name):
+def check_total_weight(data, name):
     """See that rows to learn from, or to be judged by, have a weight between them.
 
     Parameters

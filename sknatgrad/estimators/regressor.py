@@ -99,10 +99,11 @@ class RiemannianMLPRegressor(
     alpha : float or "auto", default="auto"
         L2 penalty ``alpha / (2 W) sum z^2`` on the weights z in standard coordinates
         (inputs of unit variance, sources by the typical size of their activities: 1 for
-        tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (of all rows so
-        far, in `partial_fit`). "auto" finds the strength during `fit`, from the
-        evidence of the data (doc/training.md): see `alpha_`. `partial_fit` keeps it;
-        without `fit` there is none, nor for networks without hidden units.
+        tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (in
+        `partial_fit`, of all rows of the stream, or of the fit before it if that is
+        more). "auto" finds the strength during `fit`, from the evidence of the data
+        (doc/training.md): see `alpha_`. `partial_fit` keeps it; without `fit` there
+        is none, nor for networks without hidden units.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.
     shuffle : bool, default=True

@@ -4,7 +4,7 @@ import argparse
 import textwrap
 from pathlib import Path
 
-from .. import __version__
+from .._version import __version__
 from ..metrics import METRICS
 from .arguments import character, metric_names, share, whole_number
 from .dataset import TASKS

@@ -12,9 +12,9 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from ..estimators import RiemannianMLPClassifier
+from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
 from ..training.trainer import INTERRUPTED
 from .runs import even_times
@@ -150,7 +150,7 @@ def run_race(competitors, X_train, y_train, X_test, y_test, progress=None):
         A competitor that can't be trained has a result with `error` set.
     """
     results = []
-    with threadpool_limits(limits=1):
+    with single_thread():
         large = np.ones((1500, 1500))
         large @ large
         for competitor in competitors:

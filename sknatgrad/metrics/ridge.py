@@ -54,8 +54,10 @@ class SharedRidgeFactor:
         # A unit without a metric leaves its bias alone.
         self._mean = np.where(self._corner[:, None] > 0, mean, 0.0)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, ridge, 1.0)), 0.0)
-        # Weights without variance, which their ridge alone holds.
+        # Weights without variance, which their ridge alone holds. What the metric is the metric of
+        # leaves rounding errors of their gradients, which are of this size.
         self._still = np.where(alive, 0.0, safe_divide(1.0, ridge))
+        self._noise = rounding(block) * np.sqrt(strength[:, None] * diagonal)
         np.einsum("ii->i", covariance)[...] += relative * variance
         values, self._vectors = np.linalg.eigh(scale[:, None] * covariance * scale)
         self._vectors *= scale[:, None]
@@ -68,7 +70,8 @@ class SharedRidgeFactor:
         columns = target.transpose(2, 0, 1) @ self._vectors
         columns = (columns * self._inverse) @ self._vectors.T
         solution[:, 1:] = columns.transpose(1, 2, 0)
-        solution[:, 1:] += self._still[:, None] * target
+        pull = np.where(np.abs(target) > self._noise[:, :, None], target, 0.0)
+        solution[:, 1:] += self._still[:, None] * pull
         solution[:, 0] = safe_divide(rhs[:, 0], self._corner[:, None])
         solution[:, 0] -= np.einsum("ni,nik->nk", self._mean, solution[:, 1:])
         return solution

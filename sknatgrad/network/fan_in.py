@@ -111,7 +111,7 @@ def fan_in_groups(topology):
             sources = level.sources[None, : level.indptr[1]]
             units = np.arange(level.units.start, level.units.stop)
             groups.append(FanInGroup(units, level.params, sources))
-    fan_in = np.diff(topology.row_starts) - 1
+    fan_in = topology.lengths - 1
     classes, largest, wasted = [], 0, 0
     for d in np.unique(fan_in[~full])[::-1]:
         units = np.flatnonzero(~full & (fan_in == d))
@@ -125,7 +125,7 @@ def fan_in_groups(topology):
 
 
 def _padded(topology, units):
-    length = np.diff(topology.row_starts)[units]
+    length = topology.lengths[units]
     # Long rows first: loops over units can then end where only padding is left.
     order = np.argsort(-length, kind="stable")
     units, length = units[order], length[order]

@@ -62,6 +62,21 @@ def initialize(network, rng, centre=0.0, scale=1.0):
     return theta
 
 
+def kink_sides(network):
+    """On which side of its kink each hidden unit with a one-sided activation may start.
+
+    1, or -1 for the second of an opposite pair; 0 for other units, (n_units,).
+    """
+    topology = network.topology
+    sides = np.zeros(topology.n_units)
+    sign = _opposite_units(network)[1][topology.n_inputs :]
+    for level, activation in zip(topology.levels, network.activations, strict=True):
+        if activation.one_sided:
+            sides[level.units] = sign[level.units]
+    sides[topology.outputs] = 0.0
+    return sides
+
+
 def standard_factor(network, scale=1.0):
     """What to multiply parameters with to get weights in standard coordinates.
 
@@ -102,9 +117,8 @@ def _opposite_units(network):
     topology = network.topology
     first = np.arange(topology.n_inputs + topology.n_units)
     sign = np.ones(len(first))
-    is_output = np.isin(np.arange(topology.n_units), topology.outputs)
     feeds_hidden = np.zeros(len(first), dtype=bool)
-    feeds_hidden[topology.source[topology.is_weight & ~is_output[topology.owner]]] = True
+    feeds_hidden[topology.source[topology.is_weight & ~topology.is_output[topology.owner]]] = True
     feeds_hidden[topology.n_inputs + np.asarray(topology.outputs)] = False
     for level, activation in zip(topology.levels, network.activations, strict=True):
         if activation.one_sided:

@@ -82,17 +82,16 @@ def _checked(name, array, shape):
 
 def _link_weights(number, level, coef, n_rows, shift):
     shape = (n_rows, level.n_units)
-    owner = np.repeat(np.arange(level.n_units), np.diff(level.indptr))
     if not sparse.issparse(coef):
         coef = _checked(f"coefs[{number}]", coef, shape)
-        picked = coef[level.sources - shift, owner]
+        picked = coef[level.sources - shift, level.owner]
         n_outside = np.count_nonzero(coef) - np.count_nonzero(picked)
     else:
         if coef.shape != shape:
             raise ValueError(f"coefs[{number}] must have shape {shape}, got {coef.shape}.")
         table = sparse.csr_array(coef, dtype=float)
         # Of no entries at all, SciPy makes a matrix.
-        found = table[level.sources - shift, owner] if len(owner) else np.empty(0)
+        found = table[level.sources - shift, level.owner] if len(level.owner) else np.empty(0)
         picked = np.asarray(found).ravel()
         n_outside = table.count_nonzero() - np.count_nonzero(picked)
     if n_outside:

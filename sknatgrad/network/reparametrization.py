@@ -37,8 +37,7 @@ def reparametrize(network, theta, alpha=1.0, beta=0.0, gamma=1.0):
         If an alpha or gamma is 0, or an array does not have that shape.
     """
     topology = network.topology
-    hidden = np.ones(topology.n_units, dtype=bool)
-    hidden[topology.outputs] = False
+    hidden = ~topology.is_output
     alpha, beta, gamma = (
         np.where(hidden, _one_each(name, x, topology.n_units), default).astype(float)
         for name, x, default in (("alpha", alpha, 1.0), ("beta", beta, 0.0), ("gamma", gamma, 1.0))

@@ -229,6 +229,11 @@ class Topology:
         return fan_in_groups(self)
 
     @cached_property
+    def largest_fan_in(self):
+        """Links into the unit that has most of them."""
+        return max(group.fan_in for group in self.groups)
+
+    @cached_property
     def grouped_position(self):
         """Where each unit stands in the concatenation of all groups, (n_units,)."""
         return np.argsort(np.concatenate([group.units for group in self.groups]))
@@ -244,6 +249,18 @@ class Topology:
         return np.append(self.bias, self.n_parameters)
 
     @cached_property
+    def lengths(self):
+        """How many parameters each unit has, its bias and its links: (n_units,)."""
+        return np.diff(self.row_starts)
+
+    @cached_property
+    def is_output(self):
+        """Which computed units are outputs, (n_units,) of bool."""
+        mask = np.zeros(self.n_units, dtype=bool)
+        mask[self.outputs] = True
+        return mask
+
+    @cached_property
     def is_weight(self):
         """Which parameters are weights, not biases: (n_parameters,) of bool."""
         mask = np.ones(self.n_parameters, dtype=bool)
@@ -253,7 +270,7 @@ class Topology:
     @cached_property
     def owner(self):
         """The computed unit that each parameter enters, (n_parameters,)."""
-        return np.repeat(np.arange(self.n_units), np.diff(self.row_starts))
+        return np.repeat(np.arange(self.n_units), self.lengths)
 
     @cached_property
     def source(self):

@@ -44,8 +44,8 @@ def weighted_moments(X, sample_weight=None):
     Returns
     -------
     Moments
-        Computed in two passes over a few rows at a time; neither overflows nor makes
-        sparse data dense.
+        In three passes over a few rows at a time: extremes, means, powers. Neither
+        overflows nor makes sparse data dense.
     """
     if hasattr(X, "moments"):
         return X.moments()

@@ -4,7 +4,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 # So many terms are added one after the other; then so many of these sums, and so on.
-FAN_IN = 8
+BRANCHING = 8
 
 
 def tree_sum(terms, add):
@@ -29,7 +29,7 @@ def tree_sum(terms, add):
                 sums.append([None, 0])
             total, count = sums[depth]
             total, count = term if total is None else add(total, term), count + 1
-            full = count == FAN_IN
+            full = count == BRANCHING
             sums[depth] = [None, 0] if full else [total, count]
             term, depth = total if full else None, depth + 1
     total = None

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..network.initialization import standard_factor
+from .first_rows import MIN_ROWS
 from .penalty.evidence import Evidence
 from .penalty.l2 import Penalty
 from .settings import noise_share
@@ -22,18 +23,20 @@ from .trainer import Stopping
 STREAM_MEMORY = 2000
 
 
-def make_objective(model, settings, data, state, penalised):
-    """The `Objective` of the rows in the coordinates of the training, with a penalty if asked."""
-    coordinates, penalty = state.coordinates, None
-    if penalised:
-        scale = data.scale
-        if coordinates.inputs is not None:
-            scale = scale.relative_to(coordinates.inputs)
-        factor = standard_factor(model.network, scale.scale)
-        factor = factor * target_factor(model.network.topology, state.raw_target_scale)
-        strength = state.strength
-        strength = replace(strength, alpha=strength.alpha * penalty_unit(model, state))
-        penalty = Penalty(model.network.topology, factor**2, state.weight, strength)
+def make_penalty(model, data, state):
+    """The `Penalty` of weights in the coordinates of the training."""
+    scale, inputs = data.scale, state.coordinates.inputs
+    if inputs is not None:
+        scale = scale.relative_to(inputs)
+    factor = standard_factor(model.network, scale.scale)
+    factor = factor * target_factor(model.network.topology, state.raw_target_scale)
+    strength = state.strength
+    strength = replace(strength, alpha=strength.alpha * penalty_unit(model, state))
+    return Penalty(model.network.topology, factor**2, state.weight, strength)
+
+
+def make_objective(model, settings, data, coordinates, penalty=None):
+    """The `Objective` of the rows in these coordinates."""
     dtype = np.float32 if _single_precision(settings, data) else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.n_threads = settings.n_threads
@@ -50,24 +53,27 @@ def _single_precision(settings, data):
 
 def penalty_unit(model, state):
     """What a unit of `alpha` is worth in the loss that is minimised."""
-    told = state.raw_target_scale is None or not np.all(model.output.free_scale)
-    return 1.0 if told else state.raw_target_scale.loss_unit
+    raw = state.raw_target_scale
+    return raw.loss_unit if raw is not None and np.all(model.output.free_scale) else 1.0
 
 
-def make_passes(model, settings, objective, state, streaming):
+def make_passes(model, settings, objective, state):
     """The passes that go on from the state: whole batches or mini-batches."""
     guarded = settings.damping_mode == "relative" and settings.damping > 0
     n_samples = objective.n_samples
     batch_size = settings.rows_a_step(n_samples)
-    whole = not streaming and batch_size == n_samples
+    whole = settings.whole_batches(n_samples)
     noise = 0.0 if whole else noise_share(model.network.topology, batch_size)
     metric = training_metric(settings.metric, guarded, noise)
     descent = Descent(metric, settings.damping, settings.damping_mode)
-    # Steps of a fit grow small in the end; a stream goes on for ever.
-    rule_key = settings.learning_rate, settings.learning_rate_init, streaming
+    # Another rule after a fit, whose steps have grown small: a stream goes on for ever.
+    rule_key = settings.learning_rate, settings.learning_rate_init, settings.streaming
     if state.rule_key != rule_key:
-        state.rule, state.rule_key = settings.step_rule(n_samples, streaming), rule_key
-    state.rule.noise = noise
+        state.rule, state.rule_key = settings.step_rule(n_samples), rule_key
+    if not whole:
+        # A stream begins with so many rows; calls with fewer make no shorter steps.
+        least = MIN_ROWS if settings.streaming and settings.batch_size == "auto" else 1
+        state.rule.suit(max(batch_size, least), noise, model.output.nonnegative)
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode
     # Undamped, the metric of few rows may be singular where others have gradients.
@@ -80,11 +86,11 @@ def make_passes(model, settings, objective, state, streaming):
     if whole:
         return BatchPass(objective, state.path.average, *shared)
     state.solver = _solver(model, settings, state, descent, batch_size)
-    schedule = _schedule(model, settings, state, n_samples, streaming)
+    schedule = _schedule(model, settings, state, n_samples)
     return MiniBatchPass(objective, state.path, *shared, schedule, state.solver)
 
 
-def _schedule(model, settings, state, n_samples, streaming):
+def _schedule(model, settings, state, n_samples):
     """The `Schedule` of mini-batches."""
     batch_size, window = settings.rows_a_step(n_samples), state.running.window
     first = settings.n_init_samples
@@ -94,8 +100,8 @@ def _schedule(model, settings, state, n_samples, streaming):
         int(min(n_samples, window)) if first == "auto" else first,
         settings.metric_every(batch_size, model.network.topology),
         settings.steps_together(batch_size, window),
-        repeats=not streaming,
-        longest_average=STREAM_MEMORY / batch_size if streaming else np.inf,
+        repeats=not settings.streaming,
+        longest_average=STREAM_MEMORY / batch_size if settings.streaming else np.inf,
     )
 
 
@@ -124,9 +130,9 @@ def _solver(model, settings, state, descent, batch_size):
     return solver
 
 
-def make_stopping(model, settings, state, validation, streaming):
+def make_stopping(model, settings, state, validation):
     """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
-    if streaming:
+    if settings.streaming:
         return Stopping(1, 0.0, 1)
     stopping, least = settings.stopping, 0.0 if model.output.nonnegative else -np.inf
     tol = stopping.tol * state.loss_unit
@@ -139,16 +145,16 @@ def make_stopping(model, settings, state, validation, streaming):
 
 def make_validator(model, settings, state, data, score):
     """What computes score and loss of held-out rows from parameters."""
-    as_given = replace(state, coordinates=replace(state.coordinates, rounded=False))
-    objective = make_objective(model, settings, data, as_given, penalised=False)
+    objective = make_objective(model, settings, data, replace(state.coordinates, rounded=False))
     size = model.network.topology.n_parameters
 
     def validate(parameters):
-        loss = objective.evaluate(parameters).data_loss * state.history.unit
+        evaluation = objective.evaluate(parameters)
+        loss = evaluation.data_loss * state.history.unit
         if score is None:
             return -loss, loss
         output = model.output.with_parameters(parameters[size:])
-        v = objective.output_values(parameters)
+        v = objective.output_values(parameters, evaluation.points)
         return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
 
     return validate

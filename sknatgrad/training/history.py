@@ -23,6 +23,13 @@ class History:
         self._offset, self._start = 0.0, time.perf_counter()
         self._of_fit = 0, 0
 
+    def fork(self):
+        """A history that goes on from here by itself."""
+        other = History()
+        for name, value in vars(self).items():
+            setattr(other, name, value.copy() if isinstance(value, list) else value)
+        return other
+
     def begin_fit(self):
         """Go on with a new fit, which the best values speak of."""
         self._of_fit = len(self.losses), len(self.validation_scores)

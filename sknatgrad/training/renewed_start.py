@@ -36,15 +36,15 @@ class TargetLevel:
     weight: float = 0.0
 
     @classmethod
-    def at_start(cls, output, centre):
-        """That of the first rows, by the output pre-activations they are started at.
+    def at_start(cls, output, centre, weight=0.0):
+        """That of rows of this weight, by the output pre-activations they are started at.
 
         None if no output needs it.
         """
         if not np.any(output.multiplicative):
             return None
         mean = output.mean(centre[:, None])[:, 0]
-        return cls(mean, mean)
+        return cls(mean, mean, weight)
 
     def including(self, mean, weight):
         """With more rows of that mean and weight."""
@@ -94,13 +94,14 @@ def renew_start(model, settings, objective, state):
     expected = np.maximum(np.average(expected, axis=1, weights=weight), np.finfo(float).tiny)
     behind = risen & (np.minimum(level.mean, mean) > _RISE * expected)
     if behind.any():
-        _move(model, settings, objective, state, behind, np.log(level.mean / expected))
+        shift = np.log(level.mean[behind] / expected[behind])
+        _move(model, settings, state, behind, shift)
 
 
-def _move(model, settings, objective, state, behind, shift):
+def _move(model, settings, state, behind, shift):
     topology = model.network.topology
     moved = state.path.last.copy()
-    moved[topology.bias[topology.outputs[behind]]] += shift[behind]
+    moved[topology.bias[topology.outputs[behind]]] += shift
     state.path = Path.starting_at(moved)
     state.running, state.metric_key = RunningMetric(settings.metric, 0.0), None
     state.rule_key = None

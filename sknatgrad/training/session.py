@@ -16,6 +16,7 @@ from .assembly import (
     make_evidence,
     make_objective,
     make_passes,
+    make_penalty,
     make_stopping,
     make_validator,
     penalty_unit,
@@ -46,7 +47,7 @@ LONGEST_STREAM = 1000
 
 @single_thread()
 @quiet()
-def begin(model, settings, data, rng, previous=None, streaming=False):
+def begin(model, settings, data, rng, previous=None):
     """Place a network at its start.
 
     Parameters
@@ -56,18 +57,15 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     data : Data
     rng : RandomState
     previous : triple (parameters, History, Strength), optional
-        Start from these parameters, told for the data as given, and that penalty.
-    streaming : bool
-        More rows will come: work in mini-batches, and give inputs that were constant
-        so far a scale.
+        Start from these parameters, expressed for the data as given, and that penalty.
 
     Returns
     -------
     TrainingState
     """
-    outputs = standard_outputs(model, data, streaming)
-    standard = standard_coordinates(model, data, outputs, streaming)
-    coordinates = training_coordinates(model, settings, standard, data, streaming)
+    outputs = standard_outputs(model, settings, data)
+    standard = standard_coordinates(model, settings, data, outputs)
+    coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
         parameters = start_parameters(model, standard, coordinates, rng)
         history, strength = History(), Strength()
@@ -80,17 +78,19 @@ def begin(model, settings, data, rng, previous=None, streaming=False):
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
     state.row_weight, state.strength = data.mean_weight(), strength
     state.raw_target_scale = raw_target_scale(model, outputs, coordinates)
-    if not streaming:
+    if not settings.streaming:
         state.loss_unit = loss_unit(model, data, coordinates)
     if standard.outputs is not None:
-        state.level = TargetLevel.at_start(model.output, standard.outputs.centre)
+        # The first rows of a stream come again, in its first pass.
+        known = 0.0 if settings.streaming else data.total_weight / state.row_weight
+        state.level = TargetLevel.at_start(model.output, standard.outputs.centre, known)
     return state
 
 
 def begin_stream(model, settings, data, rng):
     """Place a network at its start with the first rows of a stream."""
     first = FirstRows.of(data, rng)
-    state = begin(model, settings, data, rng, streaming=True)
+    state = begin(model, settings, data, rng)
     state.first = first
     return state
 
@@ -119,19 +119,19 @@ def go_on(model, settings, data, state):
         return state, data
     together = first.and_next(data)
     anew = begin_stream(model, settings, together, deepcopy(first.rng))
-    unit, anew.history = anew.history.unit, deepcopy(state.history)
+    unit, anew.history = anew.history.unit, state.history.fork()
     anew.history.unit = unit
     anew.history.resume()
     return anew, together
 
 
 @single_thread()
-def run(model, settings, data, state, validation=None, observer=None, streaming=False):
+def run(model, settings, data, state, validation=None, observer=None):
     """Train from a state, which is brought up to date.
 
     Parameters
     ----------
-    model, settings, data, state, streaming
+    model, settings, data, state
         As in `begin`.
     validation : pair (Data, callable or None), optional
         Held-out rows, and a score of (bound output, output pre-activations, encoded
@@ -144,15 +144,17 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
     -------
     Outcome
     """
-    adapts = settings.adapts_alpha(model.network) and not streaming
-    data = _prepared(settings, data, state, adapts, streaming)
+    adapts = settings.adapts_alpha(model.network) and not settings.streaming
+    data = _prepared(settings, data, state, adapts)
     with quiet():
-        objective = make_objective(model, settings, data, state, adapts or state.strength.alpha > 0)
-        if streaming:
+        penalised = adapts or state.strength.alpha > 0
+        penalty = make_penalty(model, data, state) if penalised else None
+        objective = make_objective(model, settings, data, state.coordinates, penalty)
+        if settings.streaming:
             renew_start(model, settings, objective, state)
-        passes = make_passes(model, settings, objective, state, streaming)
+        passes = make_passes(model, settings, objective, state)
     validate = None if validation is None else make_validator(model, settings, state, *validation)
-    stopping = make_stopping(model, settings, state, validation, streaming)
+    stopping = make_stopping(model, settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
     evidence = make_evidence(data, state, passes) if adapts else None
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence)
@@ -163,30 +165,31 @@ def run(model, settings, data, state, validation=None, observer=None, streaming=
         error = problem
     state.path = trainer.path
     if adapts:
-        strength, unit = objective.penalty.strength, penalty_unit(model, state)
+        strength, unit = penalty.strength, penalty_unit(model, state)
         state.strength = replace(strength, alpha=strength.alpha / unit, n_passes=evidence.n_passes)
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
-    if streaming:
+    if settings.streaming:
         state.history.forget(LONGEST_STREAM)
     return Outcome(
         n_iter=trainer.n_iter,
         n_seen=trainer.n_iter * objective.n_samples,
         loss=float(loss),
         interrupted=trainer.interrupted,
-        ran_out=trainer.ran_out and not streaming,
+        ran_out=trainer.ran_out and not settings.streaming,
         error=error,
     )
 
 
-def _prepared(settings, data, state, adapts, streaming):
+def _prepared(settings, data, state, adapts):
     """The data in the units of the state, which takes note of them."""
-    state.see(data.n_observed() if settings.alpha == "auto" else data.total_weight, streaming)
+    observed = data.n_observed() if settings.alpha == "auto" else data.total_weight
+    state.see(observed, settings.streaming)
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":
         state.strength = Strength(settings.alpha)
-    if streaming:
+    if settings.streaming:
         state.coordinates = state.coordinates.learned(data.X, data.weight)
     if adapts and state.strength.features is None:
         state.strength = replace(state.strength, features=data.scale.prior_precision)
@@ -202,7 +205,7 @@ def start_and_run(model, settings, data, seed, previous=None, validation=None, o
 @single_thread()
 @quiet()
 def compared_by(model, settings, data, state):
-    """What tells good starts from bad ones once they have run; the less, the better.
+    """What starts are compared by once they have run; the less, the better.
 
     Where rows are held out, a pair: minus the best validation score, and its loss, which
     tells equal scores apart. Else what `criterion` says of the training data.
@@ -210,7 +213,8 @@ def compared_by(model, settings, data, state):
     if state.history.best_held_out is not None:
         return state.history.best_held_out
     data = data.in_units_of(state.row_weight)
-    objective = make_objective(model, settings, data, state, state.strength.alpha > 0)
+    penalty = make_penalty(model, data, state) if state.strength.alpha > 0 else None
+    objective = make_objective(model, settings, data, state.coordinates, penalty)
     adapts = settings.adapts_alpha(model.network)
     if adapts and not data.whole_batches_only:
         objective = sample(objective)
@@ -248,7 +252,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Watched:
-    """An observer that is told parameters for the data as given."""
+    """An observer that gets parameters for the data as given."""
 
     observer: object
     coordinates: Coordinates

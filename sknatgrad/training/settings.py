@@ -3,19 +3,14 @@
 import math
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from ..metrics import Metric
-from .steps.step_rules import STEP_RULES
+from .steps.step_rules import MINI_BATCH, STEP_RULES
 from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.
 LARGEST_FULL_BATCH = 1000
-# Beyond, mini-batches of a tenth of the rows, but not more than about these.
-MINI_BATCH = 500
+# Beyond, mini-batches of a tenth of the rows, but not more than about `MINI_BATCH`.
 STEPS_A_PASS = 10
-# Nats by which a step on that many rows may change the outputs.
-RADIUS = 1e-2
 SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
 # Large batches have their metric looked at in every so many steps; where it must be factored,
@@ -35,7 +30,7 @@ def noise_share(topology, batch_size):
     """
     if batch_size < LARGE_BATCH:
         return 0.0
-    fan_in = np.delete(np.diff(topology.row_starts), topology.outputs) - 1
+    fan_in = topology.lengths[~topology.is_output] - 1
     return min(1.0, max(0.0, 2 * fan_in.max(initial=0) / batch_size - 1))
 
 
@@ -43,7 +38,9 @@ def noise_share(topology, batch_size):
 class Settings:
     """How to train; names and meanings are those of the estimators' parameters.
 
-    `n_threads` threads work on the chunks of a batch, which changes no results.
+    `n_threads` threads work on the chunks of a batch, which changes no results. In a stream
+    (`streaming`) more rows will come: there are no whole batches, and a call is one pass.
+    Auto-encoders have their inputs for targets (`reconstructs`).
     """
 
     metric: Metric
@@ -58,6 +55,8 @@ class Settings:
     alpha: float | str
     stopping: Stopping
     n_threads: int = 1
+    streaming: bool = False
+    reconstructs: bool = False
     # Those that are known here: another process knows of no rule that a user has registered.
     step_rules: dict = field(default_factory=lambda: dict(STEP_RULES), repr=False)
 
@@ -86,8 +85,11 @@ class Settings:
     def rows_a_step(self, n_samples):
         """Rows of a mini-batch, or all of them.
 
-        As many for all steps of a pass, but for one more or less: the metric and the length
-        of steps are for batches of one size, and a few rows left over would lead astray.
+        Unless it is given: all up to `LARGEST_FULL_BATCH`, and all for rules that
+        compare losses; else the rows are divided evenly among ten steps, or ``n_samples
+        // MINI_BATCH`` if these are more. As many for all steps of a pass, but for one
+        more or less: the metric and the length of steps are for batches of one size,
+        and a few rows left over would lead astray.
         """
         if self.batch_size == "auto":
             rule = self.step_rules.get(self.learning_rate)
@@ -98,7 +100,11 @@ class Settings:
             n_steps = max(1, math.ceil(n_samples / int(self.batch_size)))
         return math.ceil(n_samples / n_steps)
 
-    def step_rule(self, n_samples, streaming=False):
+    def whole_batches(self, n_samples):
+        """Whether each step is on all rows."""
+        return not self.streaming and self.rows_a_step(n_samples) == n_samples
+
+    def step_rule(self, n_samples):
         """A fresh step rule.
 
         Raises
@@ -106,26 +112,21 @@ class Settings:
         ValueError
             If the rule compares losses and there are mini-batches.
         """
-        batch_size = self.rows_a_step(n_samples)
-        whole_batch = batch_size == n_samples and not streaming
+        whole_batch = self.whole_batches(n_samples)
         name = self.learning_rate
         if name == "auto":
             name = "line_search" if whole_batch else "trust_region"
         rate, kind = self.learning_rate_init, self.step_rules[name]
         if not (whole_batch or kind.stochastic):
             usable = sorted(key for key, rule in self.step_rules.items() if rule.stochastic)
-            advice = "" if streaming else "set batch_size to the number of rows or more, or "
+            advice = "" if self.streaming else "set batch_size to the number of rows or more, or "
             raise ValueError(
                 f"learning_rate={name!r} compares losses on the whole data set and is not "
-                f"compatible with {'partial_fit' if streaming else 'mini-batches'}: {advice}use "
-                f"one of {usable}."
+                f"compatible with {'partial_fit' if self.streaming else 'mini-batches'}: {advice}"
+                f"use one of {usable}."
             )
         rule = kind(kind.default_rate if rate == "auto" else float(rate))
         rule.natural = self.metric.reduction.natural
-        if not whole_batch:
-            # Noise moves the outputs in proportion to the number of steps a pass.
-            rule.radius = RADIUS * math.sqrt(batch_size / MINI_BATCH)
-            rule.memory = max(1.0, MINI_BATCH / batch_size)
         return rule
 
     def metric_every(self, batch_size, topology):
@@ -141,7 +142,7 @@ class Settings:
             return 1
         if not self.metric.reduction.factored:
             return METRIC_EVERY
-        return max(METRIC_EVERY, max(group.fan_in for group in topology.groups) // FAN_IN_A_STEP)
+        return max(METRIC_EVERY, topology.largest_fan_in // FAN_IN_A_STEP)
 
     def steps_together(self, batch_size, window):
         """Steps whose rows are mixed into the metric at once, averaged over `window` rows."""
@@ -173,7 +174,6 @@ class Settings:
         if self.metric_decay == "auto":
             if whole_batch:
                 return 0.0
-            largest = max(group.fan_in for group in topology.groups)
-            least = max(ROWS_A_SOURCE * (1 + largest), SHORTEST_WINDOW)
+            least = max(ROWS_A_SOURCE * (1 + topology.largest_fan_in), SHORTEST_WINDOW)
             return max(BATCHES_AVERAGED * batch_weight, least)
         return batch_weight / self.metric_decay

@@ -6,38 +6,51 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
+from ..network.initialization import kink_sides
 from .data.coordinates import Coordinates, OutputScale
 
+# Biases of units with a kink, in standard coordinates: more than rounding errors, which would
+# otherwise tell on which side of it a row at the mean of all features is.
+_OFF_KINK = 1e-10
 
-def standard_outputs(model, data, streaming):
-    """The `OutputScale` of the targets, None where an output has none."""
-    point = model.output.starting_point(data.target, data.weight, model.network.topology.n_outputs)
+
+def standard_outputs(model, settings, data):
+    """The `OutputScale` of the targets, None where an output has none.
+
+    Those that are the inputs have the signs of these.
+    """
+    n_outputs = model.network.topology.n_outputs
+    point = model.output.starting_point(data.target, data.weight, n_outputs)
+    if point is None and settings.reconstructs:
+        point = np.zeros(n_outputs), np.ones(n_outputs)
     if point is None:
         return None
     centre, scale = point
-    if streaming:
+    if settings.streaming:
         size = np.abs(centre)
         scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
+    if settings.reconstructs:
+        scale = np.where(data.scale.scale < 0, -scale, scale)
     return OutputScale(centre, scale)
 
 
-def standard_coordinates(model, data, outputs, streaming):
+def standard_coordinates(model, settings, data, outputs):
     """Inputs and outputs centred and scaled by the data."""
-    inputs = data.scale.with_fallback() if streaming else data.scale
+    inputs = data.scale.with_fallback() if settings.streaming else data.scale
     if model.network.topology.outputs_feed_units:
         outputs = None
     return Coordinates(model.network, inputs, outputs)
 
 
-def training_coordinates(model, settings, standard, data, streaming):
+def training_coordinates(model, settings, standard, data):
     """Those in which steps are taken: of the data as given unless nothing depends on them."""
     if not settings.invariant:
         return Coordinates(model.network)
-    inputs, n_samples = standard.inputs, data.X.shape[0]
+    inputs = standard.inputs
     if sparse.issparse(data.X):
         inputs = inputs.without_centre()
     # Steps on whole batches are rounded themselves; thousands on mini-batches let errors grow.
-    rounded = not streaming and settings.rows_a_step(n_samples) < n_samples
+    rounded = not (settings.streaming or settings.whole_batches(data.X.shape[0]))
     return Coordinates(model.network, inputs, _free_outputs(model, standard.outputs), rounded)
 
 
@@ -46,7 +59,7 @@ def _free_outputs(model, outputs):
     free = model.output.free_scale
     if outputs is None or not np.any(free):
         return None
-    moving = free & (outputs.scale > 0)
+    moving = free & (outputs.scale != 0)
     return OutputScale(np.where(free, outputs.centre, 0.0), np.where(moving, outputs.scale, 1.0))
 
 
@@ -84,9 +97,12 @@ def start_parameters(model, standard, coordinates, rng):
     moving = standard.inputs.varies.astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
+    # Data of mini-batches are rounded to a grid, which has the mean on it.
+    if not coordinates.rounded:
+        theta[model.network.topology.bias] += _OFF_KINK * kink_sides(model.network)
     own = model.output.start(model.network.topology.n_outputs)
     if coordinates.inputs is not None:
-        # Told for the data as given, biases are large where inputs are far from 0.
+        # Expressed for the data as given, biases are large where inputs are far from 0.
         inputs = standard.inputs.relative_to(coordinates.inputs, coordinates.rounded)
         standard, coordinates = replace(standard, inputs=inputs), replace(coordinates, inputs=None)
     return coordinates.inward(standard.outward(np.concatenate([theta, own])))
@@ -94,8 +110,6 @@ def start_parameters(model, standard, coordinates, rng):
 
 def _straight(topology):
     """Links from an input straight to an output: no symmetry is to be broken there."""
-    is_output = np.zeros(topology.n_units, dtype=bool)
-    is_output[topology.outputs] = True
-    straight = is_output[topology.owner] & topology.is_weight
+    straight = topology.is_output[topology.owner] & topology.is_weight
     straight[straight] = topology.source[straight] < topology.n_inputs
     return straight

@@ -92,7 +92,7 @@ class TrainingState:
             running=copy(self.running),
             rule=copy(self.rule),
             rng=deepcopy(self.rng),
-            history=deepcopy(self.history),
+            history=self.history.fork(),
             solver=solver,
         )
 

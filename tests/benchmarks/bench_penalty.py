@@ -7,7 +7,6 @@ log-loss of classifications. Small and noisy tables, where the penalty matters m
 
 import argparse
 import warnings
-from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -23,10 +22,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training import assembly
 from sknatgrad.training.data.scaling import InputScale
 from sknatgrad.training.penalty import evidence, noise
-from sknatgrad.training.penalty.evidence import Evidence
 
 
 def texts(n_samples=800, n_words=1500, length=50, n_topics=4):
@@ -73,10 +70,10 @@ CLASSES = {
     "few texts, 50": (texts(300), (50,)),
 }
 VARIANTS = {
-    "T = 0.1": {"temperature": 0.1},
-    "T = 1": {"temperature": 1.0},
-    "one strength of all features": {"likeness": 1e12},
-    "few labels like many": {"crowding": 0.0},
+    "T = 0.1": {"TEMPERATURE": 0.1},
+    "T = 1": {"TEMPERATURE": 1.0},
+    "one strength of all features": {"LIKENESS": 1e12},
+    "few labels like many": {"CROWDING": 0.0},
 }
 # Powers of the rarity that features' strengths have as a prior mean, in place of 2.
 RARITIES = {"rare features like others": 0, "r^3 in place of r^2": 3}
@@ -121,7 +118,7 @@ def print_one_level():
     """Everything, with one hidden layer."""
     print_row("default", scores())
     for name, own in VARIANTS.items():
-        with mock.patch.object(assembly, "Evidence", partial(Evidence, **own)):
+        with mock.patch.multiple(evidence, **own):
             print_row(name, scores())
     for name, power in RARITIES.items():
         with mock.patch.object(InputScale, "prior_precision", prior_of(power)):
@@ -139,7 +136,7 @@ def print_levels(n_levels):
     print_row("default", scores(n_levels))
     with mock.patch.object(evidence, "selectivity", lambda n: 0.0):
         print_row("all weights alike", scores(n_levels))
-        with mock.patch.object(assembly, "Evidence", partial(Evidence, temperature=1.0)):
+        with mock.patch.object(evidence, "TEMPERATURE", 1.0):
             print_row("the same, T = 1", scores(n_levels))
     with mock.patch.object(evidence, "selectivity", lambda n: 1.0):
         print_row("p = 1", scores(n_levels))

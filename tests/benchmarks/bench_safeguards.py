@@ -21,7 +21,7 @@ from sknatgrad.training import (
     Objective,
     RunningMetric,
 )
-from sknatgrad.training.steps.descent import (
+from sknatgrad.training.steps.safeguards import (
     KRONECKER_SHARE,
     OUTER_PRODUCT_SHARE,
     SLOPE_SOFTENING,

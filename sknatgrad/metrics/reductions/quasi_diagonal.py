@@ -30,7 +30,7 @@ class QuasiDiagonal(Mixable):
         return tuple(point.lin.source_moments(widening))
 
     def mixed(self, topology, statistics, moments, share):
-        weight = np.repeat(share * statistics[0][topology.bias], np.diff(topology.row_starts))
+        weight = np.repeat(share * statistics[0][topology.bias], topology.lengths)
         return tuple(
             kept + weight * moment[topology.source]
             for kept, moment in zip(statistics, moments, strict=True)
@@ -40,7 +40,7 @@ class QuasiDiagonal(Mixable):
         first, second = statistics
         if get_kernels() == "numba":
             return _compiled_rule(topology.row_starts, first, second, relative, absolute)
-        bias, lengths = topology.bias, np.diff(topology.row_starts)
+        bias, lengths = topology.bias, topology.lengths
         corner, damping = first[bias], 0.0
         if absolute is not None and absolute[bias].any():
             # The reduction of the damped matrix, not the damped reduction.

@@ -27,8 +27,8 @@ class OutputScale:
 
     def apply(self, target, rounded=False):
         """Targets (n_outputs, n_samples) in these coordinates, `rounded_to_grid` if `rounded`."""
-        told = (target - self.centre[:, None]) / self.scale[:, None]
-        return rounded_to_grid(told) if rounded else told
+        scaled = (target - self.centre[:, None]) / self.scale[:, None]
+        return rounded_to_grid(scaled) if rounded else scaled
 
     @property
     def loss_unit(self):
@@ -74,7 +74,7 @@ class Coordinates:
         -------
         X : ndarray, sparse matrix or SlicedRows
         coordinates : Coordinates
-            Those in which it remains to be told.
+            Those in which it remains to be expressed.
         """
         if self.inputs is None or (sparse.issparse(X) and self.inputs.centre.any()):
             return X, self
@@ -95,9 +95,9 @@ class Coordinates:
         """Parameters for the data as trained on."""
         parameters = parameters.copy()
         if self.outputs is not None:
-            bias, owner = self._output_rows()
-            parameters[bias] -= self.outputs.centre
-            parameters[owner] /= self._by_parameter(self.outputs.scale)
+            rows, output = self._output_rows()
+            parameters[self._output_biases()] -= self.outputs.centre
+            parameters[rows] /= self.outputs.scale[output]
         if self.inputs is not None:
             divisor = self.inputs.divisor
             self._rewrite_inputs(parameters, 1 / divisor, -self.inputs.origin / divisor)
@@ -109,27 +109,24 @@ class Coordinates:
         if self.inputs is not None:
             self._rewrite_inputs(parameters, self.inputs.divisor, self.inputs.origin)
         if self.outputs is not None:
-            bias, owner = self._output_rows()
-            parameters[owner] *= self._by_parameter(self.outputs.scale)
-            parameters[bias] += self.outputs.centre
+            rows, output = self._output_rows()
+            parameters[rows] *= self.outputs.scale[output]
+            parameters[self._output_biases()] += self.outputs.centre
         return parameters
 
     def _rewrite_inputs(self, parameters, scale, shift):
         theta = parameters[: self.network.topology.n_parameters]
         theta[:] = rescale_inputs(self.network, theta, scale, shift)
 
-    def _output_rows(self):
-        """Biases of the output units, and all of their parameters."""
+    def _output_biases(self):
         topology = self.network.topology
-        return topology.bias[topology.outputs], np.flatnonzero(self._output_number() >= 0)
+        return topology.bias[topology.outputs]
 
-    def _output_number(self):
-        """Which output each parameter enters, or -1."""
+    def _output_rows(self):
+        """The parameters of the output units, and the number of the output of each."""
         topology = self.network.topology
         number = np.full(topology.n_units, -1)
         number[topology.outputs] = np.arange(topology.n_outputs)
-        return number[topology.owner]
-
-    def _by_parameter(self, values):
-        number = self._output_number()
-        return values[number[number >= 0]]
+        number = number[topology.owner]
+        rows = np.flatnonzero(number >= 0)
+        return rows, number[rows]

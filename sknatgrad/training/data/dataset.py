@@ -90,11 +90,11 @@ class Data:
         return float(largest * np.mean(self.weight / largest))
 
     def n_observed(self):
-        """How many observations the rows stand for; see `n_observed`."""
-        return n_observed([self.census()])
+        """How many observations the rows stand for, their `effective_sample_size`."""
+        return effective_sample_size([self.census()])
 
     def census(self):
-        """The part of these rows in `n_observed`, a `Census`."""
+        """The part of these rows in `effective_sample_size`, a `Census`."""
         if self.weight is None:
             n_rows = self.X.shape[0]
             return Census(True, 1.0, n_rows, n_rows, n_rows)
@@ -112,10 +112,11 @@ class Data:
 
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
-        if self.weight is None:
+        if self.weight is None and unit == 1.0:
             return self
         other = copy(self)
-        other.weight = self.weight / unit
+        weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
+        other.weight = weight / unit
         return other
 
 
@@ -153,7 +154,7 @@ class Census(NamedTuple):
     by_row: float
 
 
-def n_observed(censuses):
+def effective_sample_size(censuses):
     """How many observations there are in the parts of a data set.
 
     Kish's effective sample size ``(sum w)^2 / sum (w^2 / c)``: with n rows that weigh the

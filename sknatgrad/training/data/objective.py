@@ -5,6 +5,7 @@ rows in a fixed tree: memory stays bounded however many rows there are, and the
 result does not depend on who computes it.
 """
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -44,13 +45,18 @@ class Penalised:
         self.n_threads = 1
 
     @property
+    def penalises(self):
+        """Whether there is a penalty, and it is not 0."""
+        return self.penalty is not None and self.penalty.strength.alpha > 0
+
+    @property
     def ridge(self):
         """Second derivatives of the penalty, or None without penalty."""
-        return self.penalty.coefficients if self.penalty else None
+        return self.penalty.coefficients if self.penalises else None
 
     def penalty_at(self, parameters):
         """The penalty, a float."""
-        return self.penalty.at(parameters) if self.penalty else 0.0
+        return self.penalty.at(parameters) if self.penalises else 0.0
 
     def penalised(self, evaluation):
         """The same evaluation with the penalty as it is now."""
@@ -59,7 +65,7 @@ class Penalised:
 
     def _with_ridge(self, products, changes):
         """Products of changes of the parameters, with those in the penalty."""
-        if not self.penalty:
+        if not self.penalises:
             return products
         weights = [change[: len(self.ridge)] for change in changes]
         weighted = [self.ridge * one for one in weights]
@@ -67,7 +73,7 @@ class Penalised:
 
     def _with_penalty(self, gradient, parameters):
         """Minus the gradient, with the penalty's."""
-        if not self.penalty:
+        if not self.penalises:
             return gradient
         slope = self.penalty.slope(parameters)
         size = len(slope)
@@ -135,8 +141,7 @@ class Objective(Penalised):
 
     def rows(self, chosen):
         """The objective on some of the rows only."""
-        part = object.__new__(type(self))
-        part.__dict__.update(self.__dict__)
+        part = copy(self)
         weight = None if self.sample_weight is None else self.sample_weight[chosen]
         part._hold(self.X[chosen], self._target_rows(chosen), weight)
         return part
@@ -173,19 +178,16 @@ class Objective(Penalised):
         size = self.network.topology.n_parameters
         theta, output = parameters[:size], self.output.with_parameters(parameters[size:])
 
-        def of_chunk(chunk, point, generator):
-            return term(point or self._point(chunk, theta, output), generator)
+        def of_chunk(item):
+            chunk, point, generator = item
+            with quiet():  # threads do not share NumPy's error state
+                return term(point or self._point(chunk, theta, output), generator)
 
-        def in_thread(item):
-            with quiet():
-                return of_chunk(*item)
-
-        if len(self._chunks) == 1:
-            return of_chunk(self._chunks[0], points and points[0], generators and generators[0])
         nothing = [None] * len(self._chunks)
         items = zip(self._chunks, points or nothing, generators or nothing, strict=True)
-        terms = ordered_map(in_thread, items, self.n_threads)
-        return tree_sum((found for found in terms if found is not None), add)
+        with quiet():
+            terms = ordered_map(of_chunk, items, self.n_threads)
+            return tree_sum((found for found in terms if found is not None), add)
 
     def _generators(self, metric, rng):
         """One source of random numbers a chunk, so that their order does not matter."""
@@ -204,16 +206,19 @@ class Objective(Penalised):
             loss = self._share(point) * point.loss() if point.weight > 0 else 0.0
             return loss, [point] if self._kept else []
 
+        loss, points = self._sum(value, _joined, parameters)
         with quiet():
-            loss, points = self._sum(value, _joined, parameters) or (0.0, [])
             return Evaluation(parameters, loss + self.penalty_at(parameters), loss, points)
 
-    def output_values(self, parameters):
-        """Output pre-activations of all rows, (n_outputs, n_samples)."""
+    def output_values(self, parameters, points=None):
+        """Output pre-activations of all rows, (n_outputs, n_samples).
+
+        `points` are those of an evaluation there, if it has kept them.
+        """
         values = np.empty((self.network.topology.n_outputs, self.n_samples))
         theta = parameters[: self.network.topology.n_parameters]
-        for chunk in self._chunks:
-            values[:, chunk] = self._point(chunk, theta, self.output).v
+        for chunk, point in zip(self._chunks, points or [None] * len(self._chunks), strict=True):
+            values[:, chunk] = (point or self._point(chunk, theta, self.output)).v
         return values
 
     def differentiate(self, evaluation, metric=None, rng=None):
@@ -248,10 +253,8 @@ class Objective(Penalised):
             return Differential(gradient, share, statistics, metric)
 
         generators = self._generators(metric, rng)
-        with quiet():
-            total = self._sum(
-                term, Differential.plus, evaluation.parameters, evaluation.points, generators
-            )
+        at = evaluation.parameters, evaluation.points
+        total = self._sum(term, Differential.plus, *at, generators)
         return total or Differential(np.zeros_like(evaluation.parameters), 0.0, None, metric)
 
     def products(self, evaluation, changes):
@@ -268,8 +271,7 @@ class Objective(Penalised):
         def term(point, _):
             return self._share(point) * point.products(changes) if point.weight > 0 else None
 
-        with quiet():
-            total = self._sum(term, np.add, evaluation.parameters, evaluation.points)
+        total = self._sum(term, np.add, evaluation.parameters, evaluation.points)
         return np.zeros((len(changes),) * 2) if total is None else total
 
     def statistics(self, parameters, metric, rng):
@@ -282,8 +284,7 @@ class Objective(Penalised):
             return Differential(0.0, self._share(point), statistics, metric)
 
         generators = self._generators(metric, rng)
-        with quiet():
-            return self._sum(term, Differential.plus, parameters, generators=generators).means()
+        return self._sum(term, Differential.plus, parameters, generators=generators).means()
 
 
 def _joined(one, other):

@@ -6,7 +6,7 @@ Dask moves the tasks, and makes lost ones anew on another worker.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from ...compiled import get_kernels, with_kernels
 from ...numerics.moments import moments_by_parts
 from ...numerics.single_thread import single_thread
 from ...numerics.sums import tree_sum
-from .dataset import Data, n_observed
+from .dataset import Data, effective_sample_size
 from .evaluation import Differential, Evaluation
 from .objective import Penalised
+from .scaling import InputScale
 
 
 def on_workers(function):
@@ -61,7 +62,7 @@ class PartitionedTarget(PartitionedArray):
 
     @property
     def T(self):
-        """Itself: means are those of the rows of the target."""
+        """Itself: its moments are those over samples."""
         return self
 
     def __getitem__(self, rows):
@@ -91,8 +92,8 @@ def _apply(piece, columns, total, function, *arguments):
     return function(columns(piece), weight / total, *arguments)
 
 
-class PartitionedData(Data):
-    """`Data` whose rows lie on workers.
+class PartitionedData:
+    """What training asks of `Data`, for rows that lie on workers.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class PartitionedData(Data):
     """
 
     whole_batches_only = True
-    # Weights are in the pieces.
+    # They are in the pieces.
     weight = None
 
     def __init__(self, pieces, n_samples, n_inputs, total_weight, dtype, target_shape):
@@ -116,13 +117,21 @@ class PartitionedData(Data):
 
     @property
     def total_weight(self):
+        """Sum of the weights."""
         return self._total_weight
 
+    @cached_property
+    def scale(self):
+        """An `InputScale`."""
+        return InputScale.of_data(self.X)
+
     def mean_weight(self):
+        """Mean weight of a row."""
         return self._total_weight / self.X.shape[0]
 
     def n_observed(self):
-        return n_observed(self.map(Data.census))
+        """How many observations the rows stand for, their `effective_sample_size`."""
+        return effective_sample_size(self.map(Data.census))
 
     def map(self, function, *arguments):
         """``function(piece, *arguments)`` of every piece, in order."""
@@ -133,6 +142,7 @@ class PartitionedData(Data):
         return dask.compute(*(task(piece, *shared) for piece in self.pieces))
 
     def in_units_of(self, unit):
+        """The same rows, weights divided by `unit`."""
         task = on_workers(Data.in_units_of)
         pieces = [task(piece, unit) for piece in self.pieces] if unit != 1.0 else self.pieces
         return PartitionedData(
@@ -140,6 +150,7 @@ class PartitionedData(Data):
         )
 
     def objective(self, model, penalty, coordinates, dtype):
+        """The mean loss of a `Model` on these rows."""
         return PartitionedObjective(self, model, penalty, coordinates, dtype)
 
 

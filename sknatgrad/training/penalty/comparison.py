@@ -23,7 +23,7 @@ def criterion(objective, parameters, by_evidence):
         Nats, or a penalised mean loss. Not finite where there is no telling.
     """
     evaluation = objective.evaluate(parameters)
-    if by_evidence and objective.penalty:
+    if by_evidence and objective.penalises:
         return _surprise(objective, evaluation)
     return evaluation.loss
 
@@ -39,7 +39,7 @@ def _surprise(objective, evaluation):
     curvature, alpha = Curvature(objective, evaluation), objective.penalty.strength.alpha
     if not curvature.finite:
         return np.inf
-    weight, variance = objective.penalty.weight, curvature.noise.variance(curvature.free(alpha))
+    weight, variance = objective.penalty.weight, curvature.noise_variance(alpha)
     n_labels = weight * objective.network.topology.n_outputs
     with np.errstate(divide="ignore", invalid="ignore"):
         fit = np.divide(weight * evaluation.loss, variance) + n_labels * np.log(variance) / 2

@@ -110,6 +110,10 @@ class Curvature:
         """How many degrees of freedom the data determine, the sum of `determined`."""
         return float(_shares(self._eigenvalues, strength).sum())
 
+    def noise_variance(self, strength):
+        """Variance of the noise where the penalty has that strength."""
+        return self.noise.variance(self.free(strength))
+
     def determined(self, strength):
         """The degree to which the data determine each weight, (n_parameters,), 0 to 1.
 

@@ -25,11 +25,12 @@ START, LEAST_STRENGTH = 0.2, 0.3
 # The first estimate comes after EARLIEST steps, then one after each of ESTIMATES passes. Later only
 # the factors of the features and the noise of a square loss follow, after every EVERY passes.
 EARLIEST, ESTIMATES, EVERY = 8, 20, 5
-# The prior knowledge that features are alike, in links of each.
+# The prior knowledge that features are alike, in links of each: the larger, the more alike are
+# their strengths.
 LIKENESS = 0.5
 _EXACT = 1e-10
-# Weights of which the data determine less than that many directions say nothing of a strength:
-# once they are all but 0, it would grow without end.
+# An estimate needs at least so many directions that the data determine: with less, weights have
+# shrunk to 0 and the strength would grow without end.
 _LEAST_FREE = 1.0
 
 
@@ -79,12 +80,6 @@ class Evidence:
         Mean of the Gamma prior of the features' factors.
     sources_a_row : float
         How many sources that vary a unit has on average, for each row.
-    temperature : float
-    likeness : float
-        Weight of the Gamma prior: the larger, the more alike are the strengths.
-    crowding : float
-        How soon the temperature falls, to half of it where a unit has ``1 / crowding``
-        sources for each row.
     """
 
     def __init__(
@@ -94,20 +89,17 @@ class Evidence:
         learnt=False,
         features=1.0,
         sources_a_row=0.0,
-        temperature=TEMPERATURE,
-        likeness=LIKENESS,
-        crowding=CROWDING,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
         self._last = self._first + ESTIMATES
-        self.features, self.likeness, self.temperature = features, likeness, temperature
-        self._crowded = min(1.0, crowding * sources_a_row)
+        self.features = features
+        self._crowded = min(1.0, CROWDING * sources_a_row)
 
     @property
     def searching(self):
-        """Whether it is still being looked for: that all is learnt by heart means little."""
+        """Whether the strength is still being estimated; a perfect fit ends no training before."""
         return self.n_passes < self._last
 
     @property
@@ -149,12 +141,12 @@ class Evidence:
 
     def _estimate(self, penalty, curvature):
         """The strengths that are asked for, of all weights and of each feature."""
-        settled = self.n_passes > self._last and penalty
+        settled = self.n_passes > self._last and penalty.strength.alpha > 0
         alpha = (self._held if settled else self._most_probable)(penalty, curvature)
         if not np.isfinite(alpha):
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
-        return Strength(alpha, features, curvature.noise.variance(curvature.free(alpha)))
+        return Strength(alpha, features, curvature.noise_variance(alpha))
 
     @staticmethod
     def _held(penalty, curvature):
@@ -164,7 +156,7 @@ class Evidence:
         fit that has begun to learn noise by heart, would ask for less and less.
         """
         last = penalty.strength
-        variance = curvature.noise.variance(curvature.free(last.alpha))
+        variance = curvature.noise_variance(last.alpha)
         return last.alpha * (variance / last.variance if last.variance else 1.0)
 
     def _most_probable(self, penalty, curvature):
@@ -181,8 +173,10 @@ class Evidence:
         temperature, power = self._tempered(curvature.noise), selectivity(curvature.n_hidden_levels)
 
         def asked(alpha):
-            free, told, size = curvature.weighed(alpha, power)
-            wanted = temperature * curvature.noise.corrected(free) * float(safe_divide(told, size))
+            free, counted, size = curvature.weighed(alpha, power)
+            wanted = (
+                temperature * curvature.noise.corrected(free) * float(safe_divide(counted, size))
+            )
             return max(wanted, LEAST_STRENGTH * curvature.noise.variance(free))
 
         found = _crossing(asked, least)
@@ -192,7 +186,7 @@ class Evidence:
 
     def _tempered(self, noise):
         """The temperature, half of it where labels are few for the sources of a unit."""
-        return self.temperature / (1.0 if noise.scale_is_free else 1 + self._crowded)
+        return TEMPERATURE / (1.0 if noise.scale_is_free else 1 + self._crowded)
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
@@ -210,7 +204,7 @@ class Evidence:
         free, links, size, penalised = (
             np.bincount(penalty.feature, values)[:-1] for values in by_parameter
         )
-        likeness = self.likeness * links
+        likeness = LIKENESS * links
         expected = safe_divide(likeness, self.features)
         factors = safe_divide(free + likeness, size * (alpha / noise) + expected)
         factors *= safe_divide(penalised.sum(), factors @ size)

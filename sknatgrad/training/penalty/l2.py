@@ -72,9 +72,6 @@ class Penalty:
         self._strength = strength
         self.coefficients = self.relative() * (strength.alpha / self.weight)
 
-    def __bool__(self):
-        return bool(self._strength.alpha > 0)
-
     def relative(self):
         """The coefficients that strength ``alpha = 1`` and ``W = 1`` would give."""
         features = self._strength.features

@@ -110,11 +110,11 @@ def _of_free_scale(squares, expected, moments):
     learnt exactly, leave that of the others as it is.
     """
     covariance = without_bias(moments)[1] if moments.size else np.diag(squares)
-    size = np.sqrt(expected)
-    covariance = safe_divide(safe_divide(covariance, size), size[:, None])
-    trace, size = np.trace(covariance), np.square(covariance).sum()
-    noise = float(safe_divide(size, trace))
-    return noise, float(safe_divide(trace**2, size)) or 1.0
+    deviation = np.sqrt(expected)
+    covariance = safe_divide(safe_divide(covariance, deviation), deviation[:, None])
+    trace, square = np.trace(covariance), np.square(covariance).sum()
+    noise = float(safe_divide(square, trace))
+    return noise, float(safe_divide(trace**2, square)) or 1.0
 
 
 def _of_known_scale(squares, expected, moments):

@@ -11,7 +11,8 @@ class BatchPass:
     """Steps on the whole data set.
 
     The forward pass of an accepted step starts the next one. A rejected step leaves
-    parameters and direction as they were and costs its trial forward passes.
+    the parameters as they were and costs its trial forward passes. The direction is computed
+    anew if it had momentum, which is then dropped, or if the metric is random.
 
     Parameters
     ----------

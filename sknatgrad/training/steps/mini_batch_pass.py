@@ -158,7 +158,7 @@ class MiniBatchPass:
         """Steps on the batches at these places of some rows; sums of their losses before each."""
         if len(places) == 1:
             return np.array(self._step(rows, history, self._metric_is_due()))
-        self._follow(rows, rows.evaluate(self.path.last))
+        self._update_metric(rows, rows.evaluate(self.path.last))
         parts = map(rows.rows, places)
         steps = [self._step(part, history, False) for part in parts if part.total_weight > 0]
         return np.sum(steps, axis=0)
@@ -166,31 +166,31 @@ class MiniBatchPass:
     def _step(self, part, history, metric_is_due):
         current = part.evaluate(self.path.last)
         if metric_is_due:
-            gradient = self._follow(part, current)
+            gradient = self._update_metric(part, current)
         else:
             gradient, _ = part.differentiate(current)
         direction, slope = steepest(self._solve, gradient)
         rate = self.rule.propose(slope, current.loss)
-        known = rate <= _UNCHECKED_RATE and rate**2 * slope / 2 <= _UNCHECKED_CHANGE
+        trusted = rate <= _UNCHECKED_RATE and rate**2 * slope / 2 <= _UNCHECKED_CHANGE
         if self.rule.momentum:
-            following = self._carried_on(part, current, rate * direction, known, history)
+            following = self._momentum_step(part, current, rate * direction, trusted, history)
         else:
-            following, _ = self._following(part, current, direction, rate, known, history)
+            following, _ = self._checked_step(part, current, direction, rate, trusted, history)
         if following is not None:
             self.path = self.path.advanced(following, self.schedule.longest_average)
         return part.total_weight * current.loss, part.total_weight * current.data_loss
 
-    def _carried_on(self, part, current, step, known, history):
+    def _momentum_step(self, part, current, step, trusted, history):
         """The next iterate after a step of heavy-ball momentum, or None."""
         if self._last_step is not None:
             step += self.rule.momentum * self._last_step
-        following, share = self._following(part, current, step, 1.0, known, history)
+        following, share = self._checked_step(part, current, step, 1.0, trusted, history)
         if share < 1.0:
             step *= share
         self._last_step = None if following is None else step
         return following
 
-    def _follow(self, part, current):
+    def _update_metric(self, part, current):
         """Minus the gradient on some rows, by which the metric is brought up to date."""
         point = current.points[0] if current.points and len(current.points) == 1 else None
         if self.solver.can_wait(point):
@@ -199,10 +199,10 @@ class MiniBatchPass:
         else:
             gradient, statistics = part.differentiate(current, self.descent.metric, self.rng)
             self.running.update(statistics, part.total_weight)
-        self._solve = self.solver.follow(part, point, self.running)
+        self._solve = self.solver.update(part, point, self.running)
         return gradient
 
-    def _following(self, part, current, direction, rate, known, history):
+    def _checked_step(self, part, current, direction, rate, trusted, history):
         """The next iterate, None for a rejected step, and the rate that leads there.
 
         Steps into the unknown are checked on their own batch: where they go the metric
@@ -211,10 +211,11 @@ class MiniBatchPass:
         for _ in range(_TRIALS):
             following, finite = ahead(current.parameters, direction, rate)
             if finite:
-                if known:
+                if trusted:
                     return following, rate
-                if part.evaluate(following).loss <= current.loss + self.rule.slack:
+                loss = part.evaluate(following).loss
+                if loss < np.inf and loss <= current.loss + self.rule.slack:
                     return following, rate
-            history.n_rejected += 1
             rate /= 4
+        history.n_rejected += 1
         return None, 0.0

@@ -71,7 +71,9 @@ class Momentum:
             slopes = np.array([gradient @ change for change in changes])
             shares = _rounded(_least(products, slopes, most))
             parts = zip(shares, changes, strict=True)
-            taken = sum((share * change for share, change in parts if share), 0.0 * gradient)
+            taken = sum(
+                (share * change for share, change in parts if share), np.zeros_like(gradient)
+            )
             taken_slope = float(gradient @ taken)
         if taken_slope > 0 and math.isfinite(taken_slope):
             return taken, taken_slope

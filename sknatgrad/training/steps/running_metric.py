@@ -28,7 +28,7 @@ class RunningMetric:
 
     def __init__(self, metric, window):
         self.metric, self.window = metric, window
-        self.seen, self.weight = 0.0, 1.0
+        self.seen, self.last_share = 0.0, 1.0
         self._statistics, self._pending = None, ()
 
     @property
@@ -38,13 +38,13 @@ class RunningMetric:
 
     def _see(self, weight):
         self.seen += weight
-        self.weight = min(1.0, weight / max(weight, min(self.window, self.seen)))
-        return self.weight
+        self.last_share = weight / max(weight, min(self.window, self.seen))
+        return self.last_share
 
     def update(self, statistics, weight):
         """Mix in the statistics of a batch of that weight; returns the average.
 
-        Its share in it is then `weight`.
+        Its share in it is then `last_share`.
         """
         share = self._see(weight)
         if self.window == 0:

@@ -29,10 +29,10 @@ class Refactored:
         """The penalty has changed: what is known of the inverse holds no more."""
 
     def can_wait(self, point):
-        """Whether `follow` can do without the running average after this batch."""
+        """Whether `update` can do without the running average after this batch."""
         return False
 
-    def follow(self, part, point, running):
+    def update(self, part, point, running):
         """The map ``G -> A^-1 G`` after an update.
 
         Parameters
@@ -73,23 +73,24 @@ class Recursive(Refactored):
     def can_wait(self, point):
         return point is not None
 
-    def follow(self, part, point, running):
+    def update(self, part, point, running):
         stale = (
-            self._inverse is None or self._age >= self._refresh or running.weight > _LARGEST_UPDATE
+            self._inverse is None
+            or self._age >= self._refresh
+            or running.last_share > _LARGEST_UPDATE
         )
         if stale or point is None:
             self._inverse, self._age = self._descent.recursive(part, running.statistics), 0
         else:
             values = point.values(self._descent.metric.modulus)
-            self._inverse.update(point.lin, values, running.weight)
+            self._inverse.update(point.lin, values, running.last_share)
             self._age += 1
         return self._inverse.solve
 
 
 def make_solver(descent, topology, batch_size, window, own_parameters, key):
     """The cheaper solver for batches of that size."""
-    largest = max(group.fan_in for group in topology.groups)
-    small = batch_size <= _LARGEST_BATCH_SHARE * largest
+    small = batch_size <= _LARGEST_BATCH_SHARE * topology.largest_fan_in
     if not (descent.metric.reduction.recursive and small) or own_parameters:
         return Refactored(descent, key)
     return Recursive(descent, max(1, int(_REFRESH_SHARE * window / batch_size)), key)

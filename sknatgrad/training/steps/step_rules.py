@@ -13,6 +13,9 @@ import math
 
 import numpy as np
 
+# Rows of a mini-batch, and nats by which a step on so many may change the outputs.
+MINI_BATCH, RADIUS = 500, 1e-2
+
 
 class StepRule:
     """Base class.
@@ -36,8 +39,6 @@ class StepRule:
         By how much a mini-batch step may make the loss of its own batch worse.
     momentum : float
         Share of the last mini-batch step that the next one goes on with.
-    noise : float
-        How noisy the gradients of mini-batches are, 0 to 1.
     exhausted : bool
         Whether no rate, however small, makes progress along the last direction.
     default_rate : float
@@ -49,7 +50,6 @@ class StepRule:
     natural = True
     slack = np.inf
     momentum = 0.0
-    noise = 0.0
     exhausted = False
     default_rate = 1.0
 
@@ -59,6 +59,18 @@ class StepRule:
     def search(self, objective, start, direction, slope):
         """The next `Evaluation`, or None if the step is rejected."""
         raise NotImplementedError
+
+    def suit(self, batch_size, noise, nonnegative):
+        """Take note of what the mini-batches that come are like.
+
+        Parameters
+        ----------
+        batch_size : int
+        noise : float
+            How noisy their gradients are, 0 to 1.
+        nonnegative : bool
+            Whether no loss is below 0.
+        """
 
     def pace(self, n_steps):
         """Take note that passes over mini-batches have so many steps, before the second."""
@@ -177,6 +189,9 @@ class TrustRegion(StepRule):
     would pull no harder than common ones with small gradients, and training would head
     for the median of the targets in place of their mean.
 
+    Losses that may be negative (densities) do not say how far there is to go: of these the
+    radius is all that counts.
+
     From the second pass on it is known how many steps a pass has (`pace`). They share
     what a pass may change, which is in proportion to L however small that is, and each
     goes on with a share of the last one: noise cancels in the sum of directions.
@@ -203,8 +218,9 @@ class TrustRegion(StepRule):
         self.largest_rate, self.radius, self.memory = rate, radius, memory
         self._best, self._n_steps = np.inf, 0
         self._slope = self._loss = 0.0
-        # The radius is in nats up to a loss of so many.
+        # Below so many nats the radius does not shrink with the loss.
         self._floor = 1.0
+        self._noise, self._nonnegative = 0.0, True
 
     @property
     def _unit(self):
@@ -215,10 +231,16 @@ class TrustRegion(StepRule):
     def slack(self):
         return self.radius * min(1.0, self._unit)
 
+    def suit(self, batch_size, noise, nonnegative):
+        # Noise moves the outputs in proportion to the number of steps a pass.
+        self.radius = RADIUS * math.sqrt(batch_size / MINI_BATCH)
+        self.memory = max(1.0, MINI_BATCH / batch_size)
+        self._noise, self._nonnegative = noise, nonnegative
+
     def pace(self, n_steps):
-        if not self.momentum:
+        if self._nonnegative and not self.momentum:
             self.radius, self._floor = self._CHANGE_A_PASS / n_steps, 0.0
-            self.momentum = self._MOMENTUM - self._NOISY_MOMENTUM * self.noise
+            self.momentum = self._MOMENTUM - self._NOISY_MOMENTUM * self._noise
 
     def propose(self, slope, loss):
         """The rate for a direction with ``d . A d = slope``, where the loss is `loss`."""
@@ -227,16 +249,19 @@ class TrustRegion(StepRule):
         self._n_steps += 1
         share = 1 / min(self.memory, self._n_steps)
         self._slope += share * (slope - self._slope)
+        if not self._slope > 0:  # after one that was larger by more than all digits
+            self._slope = slope
         self._loss += share * (loss - self._loss)
-        capped = self._capped(self._slope, self.radius * self._unit)
-        self.rate = min(capped, self._loss / self._slope)
+        self.rate = self._capped(self._slope, self.radius * self._unit)
+        if self._nonnegative:
+            self.rate = min(self.rate, self._loss / self._slope)
         return self.rate
 
     def _capped(self, slope, radius):
         return min(self.largest_rate, math.sqrt(2 * radius / slope))
 
     def end_pass(self, loss):
-        if loss > (1 - self._LITTLE) * self._best:
+        if loss > self._best - self._LITTLE * abs(self._best):
             self.radius /= 2
         self._best = min(self._best, loss)
 
