@@ -250,6 +250,18 @@ class AffineActivation(Activation):
         r *= (self.alpha * self.gamma)[:, None]
 
 
+def _of_each_unit(name, shape=(-1,)):
+    """A property with one number a unit, that of the unit's own activation."""
+
+    def values(self):
+        numbers = np.empty(sum(len(rows) for rows, _ in self.parts))
+        for rows, activation in self.parts:
+            numbers[rows] = np.ravel(getattr(activation, name))
+        return numbers.reshape(shape)
+
+    return property(values)
+
+
 @dataclass(frozen=True, eq=False)
 class SplitActivation(Activation):
     """Different activations for different units of a level.
@@ -262,31 +274,11 @@ class SplitActivation(Activation):
 
     parts: tuple
 
-    @property
-    def midpoint(self):
-        return self._each("midpoint")
-
-    @property
-    def half_range(self):
-        return self._each("half_range")
-
-    @property
-    def input_gain(self):
-        return self._each("input_gain")
-
-    @property
-    def span(self):
-        return self._each("span")
-
-    @property
-    def largest_slope(self):
-        return self._each("largest_slope")[:, None]
-
-    def _each(self, name):
-        values = np.empty(sum(len(rows) for rows, _ in self.parts))
-        for rows, activation in self.parts:
-            values[rows] = np.ravel(getattr(activation, name))
-        return values
+    midpoint = _of_each_unit("midpoint")
+    half_range = _of_each_unit("half_range")
+    input_gain = _of_each_unit("input_gain")
+    span = _of_each_unit("span")
+    largest_slope = _of_each_unit("largest_slope", shape=(-1, 1))
 
     def fill(self, v, a, r):
         for rows, activation in self.parts:
