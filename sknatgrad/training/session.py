@@ -67,7 +67,9 @@ def begin(model, settings, data, rng, previous=None):
     standard = standard_coordinates(model, settings, data, outputs)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
-        parameters = start_parameters(model, standard, coordinates, rng)
+        # Data of mini-batches are rounded to a grid, which has the mean on it.
+        off_kinks = not coordinates.rounded and data.X.dtype == np.float64
+        parameters = start_parameters(model, standard, coordinates, rng, off_kinks)
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]

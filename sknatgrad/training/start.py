@@ -9,8 +9,8 @@ from ..network import initialize
 from ..network.initialization import kink_sides
 from .data.coordinates import Coordinates, OutputScale
 
-# Biases of units with a kink, in standard coordinates: more than rounding errors, which would
-# otherwise tell on which side of it a row at the mean of all features is.
+# Biases of units with a kink, in standard coordinates: more than rounding errors of double
+# precision, which would otherwise tell on which side of it a row at the mean of all features is.
 _OFF_KINK = 1e-10
 
 
@@ -92,13 +92,15 @@ def target_factor(topology, outputs):
     return scale[topology.source] / scale[topology.n_inputs + topology.owner]
 
 
-def start_parameters(model, standard, coordinates, rng):
-    """Initial parameters of a network in `coordinates`, drawn in those called `standard`."""
+def start_parameters(model, standard, coordinates, rng, off_kinks):
+    """Initial parameters of a network in `coordinates`, drawn in those called `standard`.
+
+    `off_kinks` says whether rounding errors are not to decide on which side of its kink a unit is.
+    """
     moving = standard.inputs.varies.astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
-    # Data of mini-batches are rounded to a grid, which has the mean on it.
-    if not coordinates.rounded:
+    if off_kinks:
         theta[model.network.topology.bias] += _OFF_KINK * kink_sides(model.network)
     own = model.output.start(model.network.topology.n_outputs)
     if coordinates.inputs is not None:
