@@ -16,6 +16,8 @@ from sknatgrad import (
     RiemannianMLPClassifier,
     RiemannianMLPRegressor,
     Topology,
+    initialize,
+    reparametrize,
 )
 from sknatgrad.network.initialization import kink_sides
 from sknatgrad.training import InputScale
@@ -195,12 +197,17 @@ def test_nor_is_it_with_weights_or_in_another_order():
 
 def test_opposite_units_start_on_opposite_sides_of_their_kinks():
     network = Network.build(Topology.layered([2, 4, 4, 1]), ["relu", "log_relu"], "identity")
-    assert kink_sides(network).tolist() == [1, -1, 1, -1, 1, 1, 1, 1, 0]
+    sides = kink_sides(network)
+    np.testing.assert_allclose(sides, [*(np.sqrt(2) * np.array([1, -1, 1, -1])), 1, 1, 1, 1, 0])
     assert not kink_sides(Network.build(Topology.layered([2, 3, 1]))).any()
 
 
 def test_symmetric_features_far_from_0_keep_their_signs():
     """The rounding error of their skewness, 1e-7 here, says nothing of it."""
+    levels = np.repeat(np.arange(-1.0, 2.0)[:, None], 11, axis=1) / 8
+    for n_copies in (333, 3333):
+        tiled = np.repeat(levels, n_copies, axis=0) + np.linspace(0.9e5, 1.1e5, 11).round()
+        assert (InputScale.of_data(tiled).scale > 0).all()
     rng = np.random.default_rng(5)
     x = np.linspace(-1, 1, 100)
     X = np.column_stack([rng.permutation(x), rng.permutation(x), rng.permutation(x**3)])
@@ -234,3 +241,17 @@ def test_nor_does_another_unit_or_sign_of_numbers(n_rows):
     other = RiemannianAutoEncoder((4, 2, 4), **settings).fit(factor * X + shift)
     expected = factor * one.predict(X) + shift
     np.testing.assert_allclose(other.predict(factor * X + shift), expected, rtol=1e-7, atol=1e-7)
+
+
+def test_rewritten_units_start_as_what_they_rewrite():
+    """Opposite pairs, sides of kinks and all: initial networks are equal functions."""
+    network = Network.build(Topology.layered([3, 4, 4, 1]), ["relu", "log_relu"], "identity")
+    rng = np.random.default_rng(0)
+    alpha, gamma = rng.uniform(0.5, 2, size=(2, 9)) * rng.choice([-1, 1], size=(2, 9))
+    beta = rng.normal(size=9)
+    theta = initialize(network, np.random.RandomState(0))
+    theta[network.topology.bias] += kink_sides(network)
+    rewritten, expected = reparametrize(network, theta, alpha, beta, gamma)
+    found = initialize(rewritten, np.random.RandomState(0))
+    found[network.topology.bias] += kink_sides(rewritten)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

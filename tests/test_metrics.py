@@ -44,6 +44,7 @@ from sknatgrad.metrics import (
     get_metric,
 )
 from sknatgrad.metrics.moduli import _base as moduli_base
+from sknatgrad.metrics.reductions import full
 from sknatgrad.network import ACTIVATIONS, Inputs, Network, Topology
 from sknatgrad.outputs import OUTPUTS, get_output
 
@@ -465,6 +466,20 @@ def test_full_metrics_are_factored_once(n_samples, damping, monkeypatch):
         if damping:
             A = metric.reduction.to_dense(topology, statistics[0])
             assert_close(A @ direction + damping * direction, gradient, 1e-10)
+
+
+@pytest.mark.parametrize("damping", [1e-6, 1e-10, 1e-14, 1e-18])
+def test_the_dual_keeps_all_digits_of_gradients(damping, monkeypatch):
+    """Rounding errors outside of the rows' span are not divided by the damping."""
+    monkeypatch.setattr(full, "_LARGEST_RESCUE", 0)
+    problem = problem_of("bernoulli", n_samples=7)
+    metric, topology, point = get_metric("fisher"), problem.topology, problem.point()
+    statistics, gradient = metric.statistics(point, None), point.gradient()
+    _, values, right = np.linalg.svd(statistics[0][0], full_matrices=False)
+    kept = values > 1e-9 * values.max()
+    expected = right[kept].T @ ((right[kept] @ gradient) / (values[kept] ** 2 + damping))
+    found = metric.solve(topology, statistics, gradient, damping, "absolute")
+    assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("exponent", [2, 4, 6, 8, 10, 12, 14])

@@ -401,8 +401,11 @@ def test_dates_are_no_targets(kind):
 def test_dates_are_no_features(unit):
     X = np.arange(40).astype(unit)[:, None]
     X[3] = "NaT"
-    with pytest.raises(ValueError, match="X holds dates or times"):
-        make().fit(X, np.arange(40.0))
+    pandas = pytest.importorskip("pandas")
+    mixed = pandas.DataFrame({"when": X[:, 0], "number": np.arange(40.0)})
+    for table in (X, pandas.DataFrame(X), mixed):
+        with pytest.raises(ValueError, match="X holds dates or times"):
+            make().fit(table, np.arange(40.0))
     reg = make(max_iter=1).fit(np.arange(40.0)[:, None], np.arange(40.0))
     with pytest.raises(ValueError, match="X holds dates or times"):
         reg.predict(X)
@@ -419,6 +422,7 @@ def test_rows_of_weight_0_may_have_impossible_targets(data, output):
         make(output=output, max_iter=2).fit(X, y, sample_weight=weight)
     weight[3] = 0.0
     reg = make(output=output, max_iter=2).fit(X, y, sample_weight=weight)
+    assert np.isfinite(reg.loss(X, y, sample_weight=weight))
     there = make(output=output, max_iter=2).fit(np.delete(X, 3, 0), np.delete(y, 3))
     np.testing.assert_allclose(reg.predict(X), there.predict(X), rtol=1e-9)
 

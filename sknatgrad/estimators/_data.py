@@ -58,12 +58,20 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
 
 
 def refuse_dates(values, name):
-    """Raise ValueError if an array holds dates or times."""
-    if getattr(getattr(values, "dtype", None), "kind", None) in ("m", "M"):
+    """Raise ValueError if an array, or a column of a table, holds dates or times."""
+    kinds = {getattr(dtype, "kind", None) for dtype in _dtypes(values)}
+    if kinds & {"m", "M"}:
         raise ValueError(
             f"{name} holds dates or times, which are no numbers before a unit is chosen: pass, for "
             f"example, ({name} - {name}.min()) / np.timedelta64(1, 'D')."
         )
+
+
+def _dtypes(values):
+    """Those of an array, or of the columns of a pandas table."""
+    if hasattr(values, "dtype"):
+        return [values.dtype]
+    return list(getattr(values, "dtypes", ()))
 
 
 def canonical(X):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ._data import checked
+from ._data import checked, refuse_dates
 from ._numbers import MeanR2, NumericTargets, as_numbers, numeric_output
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
@@ -22,6 +22,7 @@ class NumberTrainingMixin:
             parts = Partitions(self, X, y, sample_weight, reset, numeric=True)
             dtype, y = parts.dtype, parts.targets
         else:
+            refuse_dates(y, "y")
             X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
             dtype, weight = X.dtype, check_weights(sample_weight, X)
         if reset:
@@ -35,15 +36,15 @@ class NumberTrainingMixin:
         return parts.encoded(encode, self._n_targets, single=False), y
 
     def _check_known_data(self, X, y, sample_weight):
-        X = self._check_X(X)
+        X, weight = self._check_X(X), check_weights(sample_weight, X)
         if y is not None:
             y = as_numbers(y)
             if len(y) != X.shape[0]:
                 raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity.")
-            y = NumericTargets(self._n_targets, self._output).encode(y)
-        return X, y, check_weights(sample_weight, X)
+            y = NumericTargets(self._n_targets, self._output)(X, y, weight).target
+        return X, y, weight
 
     def _choose_output(self):
         name, own = self.output, _OUTPUT_OF_LOSS[vars(self)["loss"]]

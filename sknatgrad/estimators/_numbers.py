@@ -31,6 +31,10 @@ def numeric_output(name, activation, n_outputs):
     return output
 
 
+# A target that all outputs can have drawn.
+_POSSIBLE = 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class NumericTargets:
     """Makes `Data` of rows and their numbers.
@@ -66,7 +70,10 @@ class NumericTargets:
     def __call__(self, X, y, weight):
         """The rows X with targets y, of any value in rows of weight 0, and sample weights."""
         target = self._by_target(y)
-        self.output.check_target(target if weight is None else target[:, weight > 0])
+        if weight is not None and not weight.all():
+            # Rows on workers stay there.
+            target = np.where(weight > 0, target, _POSSIBLE)
+        self.output.check_target(target)
         return Data(X, target, weight)
 
 

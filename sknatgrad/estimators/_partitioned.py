@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..training.data.partitions import PartitionedData, on_workers
 from ._data import DTYPES
-from ._weights import check_weights
+from ._weights import nonnegative_weights
 
 _MOST_EXAMPLES = 100_000
 
@@ -156,7 +156,7 @@ def _checked(X, y, weight, numeric):
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
     if weight is not None and np.any(weight):
-        weight = check_weights(np.asarray(weight), X)
+        weight = nonnegative_weights(np.asarray(weight), X)
     return _Piece(X, y, weight, numeric)
 
 

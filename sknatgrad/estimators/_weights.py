@@ -19,10 +19,21 @@ def check_weights(sample_weight, X):
     # scikit-learn refuses them too, from 1.9 on, without the parameter's name.
     if given.dtype.kind in "biuf" and given.size and not given.any():
         raise ValueError("sample_weight must not be all zero: at least one weight must be > 0.")
+    return _with_normal_sum(nonnegative_weights(sample_weight, X), "sample_weight")
+
+
+def nonnegative_weights(sample_weight, X):
+    """Weights as float64, some of them not 0, of some rows of a data set.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite or of the wrong length.
+    """
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (sample_weight < 0).any():
         raise ValueError("sample_weight must not be negative.")
-    return _with_normal_sum(sample_weight, "sample_weight")
+    return sample_weight
 
 
 def without_zero_weights(data, y):

@@ -138,8 +138,8 @@ class RiemannianMLPRegressor(
         less the feature is needed; of constant ones it says nothing.
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. With several
-        targets, each one's squared error counts in units of its own variance, times their
-        mean variance.
+        targets, each one's squared error counts in units of its own variance (but in graphs
+        where outputs feed other units), times their mean variance.
         In mini-batches that is the mean of the losses of a pass's batches, each before its
         step: `loss(X, y)` is that of the network.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float

@@ -73,8 +73,9 @@ def build_parser(race_on_digits, race_on_table, reproduce_paper):
     parser = argparse.ArgumentParser(prog=PROGRAM, **_text(DESCRIPTION, EPILOG))
     parser.add_argument("--version", action="version", version=f"sknatgrad {__version__}")
     add_race_options(parser, DEFAULT_METRICS)
-    add_common_options(parser, "of the figure (default: the current folder)")
+    add_common_options(parser, "folder of the figure (default: the current one)")
     parser.set_defaults(run=race_on_digits, parser=parser)
+    # Here, not with the options: a command's own defaults would hide what stands before it.
     parser.set_defaults(metrics=None, max_iter=None, seed=0, out=None, no_plot=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     add_table_race(commands).set_defaults(run=race_on_table)
@@ -107,7 +108,7 @@ def add_common_options(parser, folder):
         type=whole_number(0, 2**32 - 1),
         default=argparse.SUPPRESS,
         metavar="N",
-        help="of everything random (default: 0)",
+        help="seed of everything random (default: 0)",
     )
     parser.add_argument(
         "--out", type=Path, default=argparse.SUPPRESS, metavar="FOLDER", help=folder
@@ -139,7 +140,7 @@ def add_table_race(commands):
         help='between fields, or "tab" (default: "%(default)s")',
     )
     add_race_options(parser, TABLE_METRICS)
-    add_common_options(parser, "of the figure (default: the current folder)")
+    add_common_options(parser, "folder of the figure (default: the current one)")
     parser.set_defaults(parser=parser)
     return parser
 
@@ -153,7 +154,7 @@ def add_paper(commands):
     parser.add_argument("--runs", **number, help=runs)
     parser.add_argument("--jobs", **number, default=1, help="trainings at once (default: 1)")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the steps")
-    add_common_options(parser, f"of runs, tables and figures (default: {RESULTS})")
+    add_common_options(parser, f"folder of runs, tables and figures (default: {RESULTS})")
     parser.set_defaults(parser=parser)
     return parser
 

@@ -5,8 +5,9 @@ import numpy as np
 from ..numerics.arithmetic import rounding, safe_divide
 from .linalg import centred_variance, without_bias
 
-# Beyond this ratio to the ridge an eigenvalue has lost the digits that matter.
-_LARGEST_RATIO = 1e9
+# Beyond this ratio to the ridge an eigenvalue has lost the digits that matter; sooner where
+# means are not taken off before.
+_LARGEST_RATIO, _LARGEST_UNCENTRED_RATIO = 1e9, 1e6
 
 
 class SharedRidgeFactor:
@@ -54,10 +55,11 @@ class SharedRidgeFactor:
         # A unit without a metric leaves its bias alone.
         self._mean = np.where(self._corner[:, None] > 0, mean, 0.0)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, ridge, 1.0)), 0.0)
-        # Weights without variance, which their ridge alone holds. What the metric is the metric of
-        # leaves rounding errors of their gradients, which are of this size.
+        # Weights without variance, which their ridge alone holds: of the gradient of the data,
+        # which they share with the bias, they keep a rounding error, relative to its typical size.
         self._still = np.where(alive, 0.0, safe_divide(1.0, ridge))
-        self._noise = rounding(block) * np.sqrt(strength[:, None] * diagonal)
+        self._noise = np.sqrt(strength[:, None] * diagonal)
+        self._precision = rounding(block)
         np.einsum("ii->i", covariance)[...] += relative * variance
         values, self._vectors = np.linalg.eigh(scale[:, None] * covariance * scale)
         self._vectors *= scale[:, None]
@@ -70,7 +72,9 @@ class SharedRidgeFactor:
         columns = target.transpose(2, 0, 1) @ self._vectors
         columns = (columns * self._inverse) @ self._vectors.T
         solution[:, 1:] = columns.transpose(1, 2, 0)
-        pull = np.where(np.abs(target) > self._noise[:, :, None], target, 0.0)
+        shared = np.abs(self._mean[:, :, None] * rhs[:, :1])
+        noise = self._precision * np.maximum(self._noise[:, :, None], shared)
+        pull = np.where(np.abs(target) > noise, target, 0.0)
         solution[:, 1:] += self._still[:, None] * pull
         solution[:, 0] = safe_divide(rhs[:, 0], self._corner[:, None])
         solution[:, 0] -= np.einsum("ni,nik->nk", self._mean, solution[:, 1:])
@@ -90,7 +94,7 @@ class UncentredRidgeFactor:
         np.einsum("ii->i", damped)[1:] += relative * variance
         largest = strength.max(initial=0.0) * damped.diagonal().max()
         usable = ridge.min() >= np.finfo(float).tiny and np.isfinite(largest)
-        self.sound = bool(usable and largest <= _LARGEST_RATIO * ridge.min())
+        self.sound = bool(usable and largest <= _LARGEST_UNCENTRED_RATIO * ridge.min())
         if not self.sound:
             return
         scale = 1 / np.sqrt(ridge)

@@ -236,6 +236,10 @@ class AffineActivation(Activation):
         return self.gamma * self.base.input_gain
 
     @property
+    def one_sided(self):
+        return self.base.one_sided
+
+    @property
     def span(self):
         return np.abs(self.alpha) * self.base.span
 

@@ -63,16 +63,17 @@ def initialize(network, rng, centre=0.0, scale=1.0):
 
 
 def kink_sides(network):
-    """On which side of its kink each hidden unit with a one-sided activation may start.
+    """A way off the kink of each hidden unit with a one-sided activation, (n_units,).
 
-    1, or -1 for the second of an opposite pair; 0 for other units, (n_units,).
+    The size of typical pre-activations, ``2 / g``, of opposite sign for the second of an
+    opposite pair; 0 for other units.
     """
     topology = network.topology
     sides = np.zeros(topology.n_units)
     sign = _opposite_units(network)[1][topology.n_inputs :]
     for level, activation in zip(topology.levels, network.activations, strict=True):
         if activation.one_sided:
-            sides[level.units] = sign[level.units]
+            sides[level.units] = 2 * sign[level.units] / activation.input_gain
     sides[topology.outputs] = 0.0
     return sides
 

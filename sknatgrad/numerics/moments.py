@@ -147,6 +147,7 @@ def _moments(unit, mean, powers):
     # The mean is rounded, and more rows may lie on one side than on the other.
     absolute = absolute + (1 - 2 * above) * rest
     variance = np.maximum(variance - rest**2, 0.0)
+    third = third - (3 * variance + rest**2) * rest
     deviation, skewness = np.sqrt(variance) * unit, _skewness(variance, third)
     return Moments(mean * unit, deviation, skewness, absolute * unit, rest * unit)
 

@@ -72,7 +72,8 @@ def make_passes(model, settings, objective, state):
         state.rule, state.rule_key = settings.step_rule(n_samples), rule_key
     if not whole:
         # A stream begins with so many rows; calls with fewer make no shorter steps.
-        least = MIN_ROWS if settings.streaming and settings.batch_size == "auto" else 1
+        asked = MIN_ROWS if settings.batch_size == "auto" else settings.batch_size
+        least = min(MIN_ROWS, asked) if settings.streaming else 1
         state.rule.suit(max(batch_size, least), noise, model.output.nonnegative)
     batch_weight = objective.total_weight * batch_size / n_samples
     key = repr(settings.metric), settings.damping > 0, settings.damping_mode

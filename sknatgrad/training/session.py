@@ -68,7 +68,7 @@ def begin(model, settings, data, rng, previous=None):
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
         # Data of mini-batches are rounded to a grid, which has the mean on it.
-        off_kinks = not coordinates.rounded and data.X.dtype == np.float64
+        off_kinks = settings.whole_batches(data.X.shape[0]) and data.X.dtype == np.float64
         parameters = start_parameters(model, standard, coordinates, rng, off_kinks)
         history, strength = History(), Strength()
     else:

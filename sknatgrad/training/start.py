@@ -9,8 +9,8 @@ from ..network import initialize
 from ..network.initialization import kink_sides
 from .data.coordinates import Coordinates, OutputScale
 
-# Biases of units with a kink, in standard coordinates: more than rounding errors of double
-# precision, which would otherwise tell on which side of it a row at the mean of all features is.
+# Biases of units with a kink, relative to typical pre-activations: more than rounding errors of
+# double precision, which would else tell on which side of it a row at the mean of all features is.
 _OFF_KINK = 1e-10
 
 

@@ -37,11 +37,11 @@ class Full(Reduction):
     @staticmethod
     def stacked(lin, drawn, n_rows):
         """The rows of U where there are fewer of them than parameters, else ``U^T U``."""
-        seeds = (pulled[:, [f]] for pulled in drawn for f in range(pulled.shape[1]))
-        blocks = map(lin.jacobian, seeds)
         if n_rows < lin.topology.n_parameters:
-            return np.concatenate(list(blocks))
-        return sum(rows.T @ rows for rows in blocks)
+            return np.concatenate([lin.jacobian(pulled) for pulled in drawn])
+        # One seed at a time: their rows are longer than they are by the fan-in.
+        seeds = (pulled[:, [f]] for pulled in drawn for f in range(pulled.shape[1]))
+        return sum(rows.T @ rows for rows in map(lin.jacobian, seeds))
 
     def combine(self, parts):
         parts = [(weight, statistics[0]) for weight, statistics in parts]
@@ -175,8 +175,11 @@ def _dual_solver(centre, rows, damping, diagonal):
     def solve(rhs):
         inside = combination(rhs)[:, 0]
         rest = rhs - rows.T @ inside
-        rest[alone] = 0.0
-        return system.solve(inside) + system.solve_outside(rest)
+        # A small damping would make much of what is rounding error.
+        noise = rounding(rows) * (np.abs(rhs) + np.abs(rows).T @ np.abs(inside))
+        rest[alone | (np.abs(rest) <= noise)] = 0.0
+        step = system.solve(inside)
+        return step + system.solve_outside(rest) if rest.any() else step
 
     return solve
 
