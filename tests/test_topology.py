@@ -99,6 +99,7 @@ def test_random_links_are_reproducible():
     [
         (([3, 2], 0), "n_links"),
         (([3, 2], 1.5), "n_links"),
+        (([3, 2], "a"), "n_links must be integers"),
         (([3, 2], [1, 1]), "n_links"),
         (([3, 2], 1, "both"), "by must be"),
         (([3, 2], 1, ["target", "target"]), "by"),

@@ -20,6 +20,7 @@ from scipy import sparse
 from .fan_in import fan_in_groups
 from .graph import clean_links, from_adjacency
 from .level import next_level
+from .random_links import random_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,21 +133,8 @@ class Topology:
         sides = [by] * n_pairs if isinstance(by, str) else list(by)
         if len(counts) != n_pairs or len(sides) != n_pairs:
             raise ValueError(f"n_links and by need one value, or {n_pairs}, one a pair of layers.")
-        tables = []
-        for n_in, n_out, k, side in zip(sizes[:-1], sizes[1:], counts, sides, strict=True):
-            if side not in ("target", "source"):
-                raise ValueError(f"by must be 'target' or 'source', got {side!r}.")
-            if int(k) != k or k < 1:
-                raise ValueError(f"n_links must be integers >= 1, got {k!r}.")
-            owners, others = (n_out, n_in) if side == "target" else (n_in, n_out)
-            k = int(k) if replace else min(int(k), others)
-            drawn = np.concatenate([rng.choice(others, k, replace=replace) for _ in range(owners)])
-            pair = (drawn, np.repeat(np.arange(owners), k))
-            sources, targets = pair if side == "target" else pair[::-1]
-            place = targets * n_in + sources
-            targets, sources = np.divmod(np.unique(place) if merge else np.sort(place), n_in)
-            fan_in = np.bincount(targets, minlength=n_out)
-            tables.append((np.concatenate([[0], np.cumsum(fan_in)]), sources))
+        pairs = zip(sizes[:-1], sizes[1:], counts, sides, strict=True)
+        tables = [random_table(*pair, replace, merge, rng) for pair in pairs]
         return cls._from_layers(sizes, tables)
 
     @classmethod
