@@ -12,7 +12,13 @@ from selection import slow
 
 FOLDER = Path(__file__).parents[1] / "examples"
 QUICKEST = "plot_invariance"
-LONGEST = {"plot_digits_pipeline_grid", "plot_online_drift", "plot_paper_autoencoder"}
+LONGEST = {
+    "plot_digits_pipeline_grid",
+    "plot_online_drift",
+    "plot_paper_autoencoder",
+    "plot_quasi_diagonal_vs_diagonal",
+    "plot_regression_penalty",
+}
 NAMES = sorted(path.stem for path in FOLDER.glob("plot_*.py"))
 SAID = {
     "plot_autoencoder_digits": "Area under the ROC curve",
@@ -79,7 +85,8 @@ def _blocks():
     root = FOLDER.parent
     for page in [root / "README.md", *sorted((root / "doc").glob("*.md"))]:
         for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S):
-            marks = pytest.mark.slow if "dask" in block else ()
+            waits = "dask" in block or "numba" in block  # for workers, or for a compiler
+            marks = pytest.mark.slow if waits else ()
             yield pytest.param(block, id=page.stem, marks=marks)
 
 
