@@ -65,17 +65,14 @@ def initialize(network, rng, centre=0.0, scale=1.0):
 def kink_sides(network):
     """A way off the kink of each hidden unit with a one-sided activation, (n_units,).
 
-    The size of typical pre-activations, ``2 / g``, of opposite sign for the second of an
-    opposite pair; 0 for other units.
+    The size of typical pre-activations, ``2 / g``; 0 for other units.
     """
     topology = network.topology
     sides = np.zeros(topology.n_units)
-    sign = _opposite_units(network)[1][topology.n_inputs :]
     for level, activation in zip(topology.levels, network.activations, strict=True):
         if activation.one_sided:
-            sides[level.units] = 2 * sign[level.units] / activation.input_gain
-    sides[topology.outputs] = 0.0
-    return sides
+            sides[level.units] = 2 / activation.input_gain
+    return np.where(topology.is_output, 0.0, sides)
 
 
 def standard_factor(network, scale=1.0):

@@ -29,6 +29,7 @@ from .penalty.evidence import sample
 from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
 from .start import (
+    leaves_kinks,
     loss_unit,
     raw_target_scale,
     standard_coordinates,
@@ -67,8 +68,7 @@ def begin(model, settings, data, rng, previous=None):
     standard = standard_coordinates(model, settings, data, outputs)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
-        # Data of mini-batches are rounded to a grid, which has the mean on it.
-        off_kinks = settings.whole_batches(data.X.shape[0]) and data.X.dtype == np.float64
+        off_kinks = leaves_kinks(model, settings, data)
         parameters = start_parameters(model, standard, coordinates, rng, off_kinks)
         history, strength = History(), Strength()
     else:

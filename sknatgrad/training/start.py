@@ -92,10 +92,21 @@ def target_factor(topology, outputs):
     return scale[topology.source] / scale[topology.n_inputs + topology.owner]
 
 
+def leaves_kinks(model, settings, data):
+    """Whether rounding errors are not to decide on which side of its kink a unit is.
+
+    Data of mini-batches are rounded to a grid, which has the mean on it. Units of several
+    levels start in opposite pairs, whose sum is to be an odd function.
+    """
+    one_level = model.network.topology.n_hidden_levels == 1
+    precise = data.X.dtype == np.float64
+    return one_level and precise and settings.whole_batches(data.X.shape[0])
+
+
 def start_parameters(model, standard, coordinates, rng, off_kinks):
     """Initial parameters of a network in `coordinates`, drawn in those called `standard`.
 
-    `off_kinks` says whether rounding errors are not to decide on which side of its kink a unit is.
+    `off_kinks` is what `leaves_kinks` says.
     """
     moving = standard.inputs.varies.astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
