@@ -48,28 +48,18 @@ class NumericTargets:
     n_targets: int
     output: object
 
-    def encode(self, y):
-        """Targets (n_targets, n_samples).
+    def __call__(self, X, y, weight):
+        """The rows X with targets y, of any value in rows of weight 0, and sample weights.
 
         Raises
         ------
         ValueError
-            If their number is another one, if the output can't have drawn them, or if they
-            are dates or times.
+            If the number of targets is another one, if the output can't have drawn them, or
+            if they are dates or times.
         """
-        target = self._by_target(y)
-        self.output.check_target(target)
-        return target
-
-    def _by_target(self, y):
         target = as_numbers(y).reshape(len(y), -1).T
         if len(target) != self.n_targets:
             raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
-        return target
-
-    def __call__(self, X, y, weight):
-        """The rows X with targets y, of any value in rows of weight 0, and sample weights."""
-        target = self._by_target(y)
         if weight is not None and not weight.all():
             # Rows on workers stay there.
             target = np.where(weight > 0, target, _POSSIBLE)

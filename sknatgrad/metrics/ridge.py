@@ -55,30 +55,34 @@ class SharedRidgeFactor:
         # A unit without a metric leaves its bias alone.
         self._mean = np.where(self._corner[:, None] > 0, mean, 0.0)
         scale = np.where(alive, 1 / np.sqrt(np.where(alive, ridge, 1.0)), 0.0)
-        # Weights without variance, which their ridge alone holds: of the gradient of the data,
-        # which they share with the bias, they keep a rounding error, relative to its typical size.
-        self._still = np.where(alive, 0.0, safe_divide(1.0, ridge))
-        self._noise = np.sqrt(strength[:, None] * diagonal)
+        # Weights without variance, which their ridge alone holds.
+        self._still = np.flatnonzero(~alive & (ridge > 0))
+        self._ridge = ridge[self._still]
+        self._size = np.sqrt(strength[:, None] * diagonal[self._still])
         self._precision = rounding(block)
         np.einsum("ii->i", covariance)[...] += relative * variance
-        values, self._vectors = np.linalg.eigh(scale[:, None] * covariance * scale)
-        self._vectors *= scale[:, None]
-        self._inverse = 1 / (np.maximum(values, 0.0) * strength[:, None] + 1)
+        self._weights = _Spectrum(covariance, strength, scale)
 
     def solve(self, rhs):
         """Solve for right-hand sides of shape (n, m, k)."""
         solution = np.empty_like(rhs)
         target = rhs[:, 1:] - self._mean[:, :, None] * rhs[:, :1]
-        columns = target.transpose(2, 0, 1) @ self._vectors
-        columns = (columns * self._inverse) @ self._vectors.T
-        solution[:, 1:] = columns.transpose(1, 2, 0)
-        shared = np.abs(self._mean[:, :, None] * rhs[:, :1])
-        noise = self._precision * np.maximum(self._noise[:, :, None], shared)
-        pull = np.where(np.abs(target) > noise, target, 0.0)
-        solution[:, 1:] += self._still[:, None] * pull
+        solution[:, 1:] = self._weights.solve(target)
+        if self._still.size:
+            solution[:, 1 + self._still] = self._pulled(rhs[:, :1], target[:, self._still])
         solution[:, 0] = safe_divide(rhs[:, 0], self._corner[:, None])
         solution[:, 0] -= np.einsum("ni,nik->nk", self._mean, solution[:, 1:])
         return solution
+
+    def _pulled(self, of_bias, target):
+        """Steps of weights without variance.
+
+        Of the gradient of the data, which they share with the bias, they keep a rounding error,
+        relative to its size.
+        """
+        shared = np.abs(self._mean[:, self._still, None] * of_bias)
+        noise = self._precision * np.maximum(self._size[:, :, None], shared)
+        return safe_divide(np.where(np.abs(target) > noise, target, 0.0), self._ridge[:, None])
 
 
 class UncentredRidgeFactor:
@@ -97,8 +101,17 @@ class UncentredRidgeFactor:
         self.sound = bool(usable and largest <= _LARGEST_UNCENTRED_RATIO * ridge.min())
         if not self.sound:
             return
-        scale = 1 / np.sqrt(ridge)
-        values, self._vectors = np.linalg.eigh(scale[:, None] * damped * scale)
+        self.solve = _Spectrum(damped, strength, 1 / np.sqrt(ridge)).solve
+
+
+class _Spectrum:
+    """``s_k C + R`` in the coordinates in which all are diagonal; `scale` is ``R^-1/2``.
+
+    Where the scale is 0 the solution is.
+    """
+
+    def __init__(self, matrix, strength, scale):
+        values, self._vectors = np.linalg.eigh(scale[:, None] * matrix * scale)
         self._vectors *= scale[:, None]
         self._inverse = 1 / (np.maximum(values, 0.0) * strength[:, None] + 1)
 

@@ -29,8 +29,8 @@ from .penalty.evidence import sample
 from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
 from .start import (
-    leaves_kinks,
     loss_unit,
+    off_kinks,
     raw_target_scale,
     standard_coordinates,
     standard_outputs,
@@ -68,8 +68,8 @@ def begin(model, settings, data, rng, previous=None):
     standard = standard_coordinates(model, settings, data, outputs)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
-        off_kinks = leaves_kinks(model, settings, data)
-        parameters = start_parameters(model, standard, coordinates, rng, off_kinks)
+        biases = off_kinks(model.network, settings, data)
+        parameters = start_parameters(model, standard, coordinates, rng, biases)
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]

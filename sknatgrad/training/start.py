@@ -92,27 +92,27 @@ def target_factor(topology, outputs):
     return scale[topology.source] / scale[topology.n_inputs + topology.owner]
 
 
-def leaves_kinks(model, settings, data):
-    """Whether rounding errors are not to decide on which side of its kink a unit is.
+def off_kinks(network, settings, data):
+    """Biases that leave no unit on its kink, (n_units,), in standard coordinates.
 
     Data of mini-batches are rounded to a grid, which has the mean on it. Units of several
-    levels start in opposite pairs, whose sum is to be an odd function.
+    levels start in opposite pairs, whose sum is to be an odd function. There they are 0.
     """
-    one_level = model.network.topology.n_hidden_levels == 1
-    precise = data.X.dtype == np.float64
-    return one_level and precise and settings.whole_batches(data.X.shape[0])
+    one_level, n_samples = network.topology.n_hidden_levels == 1, data.X.shape[0]
+    if one_level and data.X.dtype == np.float64 and settings.whole_batches(n_samples):
+        return _OFF_KINK * kink_sides(network)
+    return np.zeros(network.topology.n_units)
 
 
-def start_parameters(model, standard, coordinates, rng, off_kinks):
+def start_parameters(model, standard, coordinates, rng, biases):
     """Initial parameters of a network in `coordinates`, drawn in those called `standard`.
 
-    `off_kinks` is what `leaves_kinks` says.
+    Biases are 0 there, but for those given, (n_units,).
     """
     moving = standard.inputs.varies.astype(float)
     theta = initialize(model.network, rng, 0.0, moving)
     theta[_straight(model.network.topology)] = 0.0
-    if off_kinks:
-        theta[model.network.topology.bias] += _OFF_KINK * kink_sides(model.network)
+    theta[model.network.topology.bias] += biases
     own = model.output.start(model.network.topology.n_outputs)
     if coordinates.inputs is not None:
         # Expressed for the data as given, biases are large where inputs are far from 0.
