@@ -19,7 +19,6 @@ from sknatgrad import (
     initialize,
     reparametrize,
 )
-from sknatgrad.network.initialization import kink_sides
 from sknatgrad.training import InputScale
 
 
@@ -168,16 +167,28 @@ def response(X):
     return X[:, 0] * X[:, 1] + X[:, 2] ** 2 + 0.1 * np.random.default_rng(0).normal(size=len(X))
 
 
+@pytest.mark.parametrize("hidden", [(20,), (20, 10)])
 @pytest.mark.parametrize("activation", ["log_relu", "relu"])
 @pytest.mark.parametrize("change", WRITTEN)
-def test_a_row_at_the_mean_is_on_no_kink(change, activation):
+def test_a_row_at_the_mean_is_on_no_kink(change, activation, hidden):
     """Where all rectified units would start at theirs: which side, rounding errors would say."""
     X, y = DESIGN, response(DESIGN)
 
     def predicted(X):
         reg = RiemannianMLPRegressor(
-            hidden_layer_sizes=(20,), activation=activation, random_state=0
+            hidden_layer_sizes=hidden, activation=activation, random_state=0
         )
+        return reg.fit(X, y).predict(X)
+
+    np.testing.assert_allclose(predicted(WRITTEN[change](X)), predicted(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("change", WRITTEN)
+def test_nor_is_it_on_mini_batches(change):
+    X, y = DESIGN, response(DESIGN)
+
+    def predicted(X):
+        reg = RiemannianMLPRegressor(hidden_layer_sizes=(20,), batch_size=9, random_state=0)
         return reg.fit(X, y).predict(X)
 
     np.testing.assert_allclose(predicted(WRITTEN[change](X)), predicted(X), atol=1e-8)
@@ -192,12 +203,6 @@ def test_nor_is_it_with_weights_or_in_another_order():
     tripled = reg.fit(np.repeat(X, 3, axis=0), np.repeat(y, 3)).predict(X)
     weighted = reg.fit(X, y, sample_weight=np.full(len(X), 3)).predict(X)
     np.testing.assert_allclose(weighted, tripled, atol=1e-8)
-
-
-def test_sides_of_kinks_are_those_of_hidden_units_that_have_one():
-    network = Network.build(Topology.layered([2, 2, 3, 1]), ["relu", "log_relu"], "relu")
-    np.testing.assert_allclose(kink_sides(network), [np.sqrt(2)] * 2 + [1] * 3 + [0])
-    assert not kink_sides(Network.build(Topology.layered([2, 3, 1]))).any()
 
 
 def test_symmetric_features_far_from_0_keep_their_signs():
@@ -242,14 +247,12 @@ def test_nor_does_another_unit_or_sign_of_numbers(n_rows):
 
 
 def test_rewritten_units_start_as_what_they_rewrite():
-    """Opposite pairs, sides of kinks and all: initial networks are equal functions."""
+    """Opposite pairs, biases and all: initial networks are equal functions."""
     network = Network.build(Topology.layered([3, 4, 4, 1]), ["relu", "log_relu"], "identity")
     rng = np.random.default_rng(0)
     alpha, gamma = rng.uniform(0.5, 2, size=(2, 9)) * rng.choice([-1, 1], size=(2, 9))
     beta = rng.normal(size=9)
-    theta = initialize(network, np.random.RandomState(0))
-    theta[network.topology.bias] += kink_sides(network)
+    theta = initialize(network, np.random.RandomState(0), bias_scale=1.0)
     rewritten, expected = reparametrize(network, theta, alpha, beta, gamma)
-    found = initialize(rewritten, np.random.RandomState(0))
-    found[network.topology.bias] += kink_sides(rewritten)
+    found = initialize(rewritten, np.random.RandomState(0), bias_scale=1.0)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

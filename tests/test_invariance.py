@@ -332,6 +332,22 @@ def test_initial_weights_of_tanh_networks():
         assert abs(weights.mean()) < 5 / np.sqrt(len(weights))
 
 
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
+def test_initial_biases_are_drawn_like_weights(activation):
+    """Those of units that listen to inputs, for a signal of 1; the weights stay what they are."""
+    topology = Topology.layered([4, 3000, 500, 2])
+    network, theta = first_parameters(activation, topology=topology)
+    spread = first_parameters(activation, topology=topology, bias_scale=1.0)[1] - theta
+    assert not spread[topology.is_weight].any()
+    biases, others = np.split(spread[topology.bias], [3000])
+    assert not others.any()
+    unit = biases * network.activations[0].input_gain / 2 * np.sqrt(4)
+    assert abs(unit.std() - 1) < 5 / np.sqrt(2 * len(unit))
+    assert abs(unit.mean()) < 5 / np.sqrt(len(unit))
+    if activation == "relu":
+        np.testing.assert_array_equal(biases[1::2], -biases[::2])
+
+
 def test_initial_weights_of_logistic_networks():
     """The same network as the tanh one on inputs 2 x - 1: w = 4 w', w_0 = -sum w / 2."""
     logistic, theta = first_parameters("logistic", centre=0.5, scale=0.5)

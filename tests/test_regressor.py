@@ -233,6 +233,32 @@ def test_loss_is_half_the_squared_error(data):
     assert reg.loss(X, Y) == pytest.approx(want)
 
 
+@pytest.mark.parametrize("activation, least", [("log_relu", 0.94), ("tanh", 0.85)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_function_of_one_feature_may_oscillate(seed, activation, least):
+    """Units whose kinks all start at the mean see a line on either side of it."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, size=(50, 1))
+    y = np.sin(6 * x[:, 0]) + 0.1 * rng.standard_normal(50)
+    reg = RiemannianMLPRegressor(activation=activation, random_state=seed).fit(x, y)
+    points = np.linspace(-1, 1, 401)[:, None]
+    assert reg.score(points, np.sin(6 * points[:, 0])) > least
+
+
+@pytest.mark.parametrize("n_features", [1, 2])
+@pytest.mark.parametrize("seed", range(2))
+def test_no_pass_loses_what_was_learnt(seed, n_features):
+    """Units that are active in a few rows get no weights of the inverse size."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(3000, n_features))
+    signal = np.sin(6 * X[:, 0]) + np.square(X).sum(axis=1)
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(100, 100), random_state=seed)
+    reg.fit(X, signal + rng.standard_normal(3000))
+    losses = np.array(reg.loss_curve_)
+    assert (losses < 2 * np.minimum.accumulate(losses)).all()
+    assert reg.score(X, signal) > 0.95
+
+
 @pytest.mark.parametrize("batch_size", ["auto", 50])
 def test_early_stopping(data, batch_size):
     """The best R^2 on held-out rows is kept, in the units of the targets."""

@@ -38,7 +38,8 @@ class Activation:
     largest_slope : float or ndarray of shape (n_units, 1)
         Supremum of ``abs(s')``.
     span : float or ndarray of shape (n_units,)
-        Half width of the range of activities; 0 if it has no bounds.
+        Activities that are much smaller carry no signal: half of their range; of rectified
+        units, which have none, a fifth of the typical one; 0 if any size is usual.
     logistic_gain : float or None
         ``g`` if the activation is an affine function of ``expit(g v)``, so that
         its activity can be read as a probability; None otherwise.
@@ -164,6 +165,10 @@ class ReLU(Activation):
     # Half of the units are off: weights larger by sqrt(2) keep the variance.
     input_gain = np.sqrt(2.0)
     one_sided = True
+
+    @property
+    def span(self):
+        return self.half_range / 5
 
     def fill(self, v, a, r):
         np.maximum(v, 0.0, out=a)

@@ -48,8 +48,7 @@ class IncomingActivities:
         Parameters
         ----------
         widening : float
-            Adds so much of each source's squared span (half the range of its
-            activities) to its mean square.
+            Adds so much of each source's squared span to its mean square.
 
         Returns
         -------

@@ -4,20 +4,24 @@ The paper (section "A first experimental comparison", "Initialization") draws th
 weights of a tanh network with standard deviation 1 / sqrt(fan-in) and zero
 biases, and those of a logistic network so that both compute the same function.
 Here that is one rule for all activations: weights are drawn for signals that are
-centred and scaled, and rewritten for the signals as they are.
+centred and scaled, and rewritten for the signals as they are. Biases may be drawn like
+them: the always active unit 0 of the paper is then one more signal.
 """
 
 import numpy as np
 
 
-def initialize(network, rng, centre=0.0, scale=1.0):
+def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     """Random initial parameters.
 
     A unit with incoming signals ``a_i`` of typical centre ``m_i`` and half range
     ``s_i`` starts with the pre-activation ``(2 / g) sum_i z_i (a_i - m_i) / s_i``,
     where g is the gain of its activation and the z_i are independent normal numbers
     of variance 1 / fan-in. For tanh (g = 2, m = 0, s = 1) and logistic units (g = 1,
-    m = s = 1/2) these are the paper's two cases.
+    m = s = 1/2) these are the paper's two cases. Hidden units that listen to inputs only get
+    ``bias_scale`` times ``(2 / g) z_0`` more, z_0 being one more such number: the kinks, or
+    the steepest points, of all units are at the mean of the inputs otherwise, those of
+    units with a single input nowhere else.
 
     Rectified units say less and less in deep networks: what all samples have in common
     grows from layer to layer, what tells them apart shrinks. Those that feed hidden
@@ -36,6 +40,8 @@ def initialize(network, rng, centre=0.0, scale=1.0):
         of the data, which makes the start indifferent to the units of features. Where
         the scale is 0 the weights start at 0: a constant input says nothing. A negative
         scale reads the input with the opposite sign.
+    bias_scale : float
+        The constant signal that the biases of these units are weights of: 0 in the paper.
 
     Returns
     -------
@@ -51,28 +57,22 @@ def initialize(network, rng, centre=0.0, scale=1.0):
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     fan_in = np.bincount(owner, minlength=topology.n_units)
-    drawn = _opposed(network, source, owner, rng.standard_normal(len(owner)))
-    drawn /= np.sqrt(fan_in[owner])
-    factor = (scale[source] * _gains(network)[owner]) / 2
+    spread = np.sqrt(np.maximum(fan_in, 1))
+    drawn = _opposed(network, source, owner, rng.standard_normal(len(owner))) / spread[owner]
+    gain = _gains(network)
+    factor = scale[source] * gain[owner] / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
     theta[is_weight] = weights
     shifts = np.bincount(owner, weights * centre[source], minlength=topology.n_units)
     theta[topology.bias] = -shifts
+    if bias_scale:
+        units = np.setdiff1d(
+            np.flatnonzero(~topology.is_output), owner[source >= topology.n_inputs]
+        )
+        drawn = _opposed_biases(network, rng.standard_normal(topology.n_units))
+        theta[topology.bias[units]] += (2 * bias_scale * drawn / (gain * spread))[units]
     return theta
-
-
-def kink_sides(network):
-    """A way off the kink of each hidden unit with a one-sided activation, (n_units,).
-
-    The size of typical pre-activations, ``2 / g``; 0 for other units.
-    """
-    topology = network.topology
-    sides = np.zeros(topology.n_units)
-    for level, activation in zip(topology.levels, network.activations, strict=True):
-        if activation.one_sided:
-            sides[level.units] = 2 / activation.input_gain
-    return np.where(topology.is_output, 0.0, sides)
 
 
 def standard_factor(network, scale=1.0):
@@ -108,6 +108,12 @@ def _opposed(network, source, owner, drawn):
         first[target] * len(first) + first[source], return_index=True, return_inverse=True
     )
     return sign[target] * sign[source] * drawn[drawn_for[pair]]
+
+
+def _opposed_biases(network, drawn):
+    """The numbers drawn for the units, made opposite in pairs."""
+    first, sign = (of[network.topology.n_inputs :] for of in _opposite_units(network))
+    return sign * drawn[first - network.topology.n_inputs]
 
 
 def _opposite_units(network):

@@ -75,7 +75,7 @@ class Network:
 
     @cached_property
     def spans(self):
-        """Half width of the range of every source, 0 where there is none.
+        """The `span` of every source, 0 of inputs.
 
         By source: inputs, units, and last the constant 1.
         """

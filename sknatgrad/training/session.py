@@ -30,7 +30,6 @@ from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
 from .start import (
     loss_unit,
-    off_kinks,
     raw_target_scale,
     standard_coordinates,
     standard_outputs,
@@ -68,8 +67,7 @@ def begin(model, settings, data, rng, previous=None):
     standard = standard_coordinates(model, settings, data, outputs)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
-        biases = off_kinks(model.network, settings, data)
-        parameters = start_parameters(model, standard, coordinates, rng, biases)
+        parameters = start_parameters(model, standard, coordinates, rng)
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]

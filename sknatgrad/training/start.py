@@ -6,12 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
-from ..network.initialization import kink_sides
 from .data.coordinates import Coordinates, OutputScale
-
-# Biases of units with a kink, relative to typical pre-activations: more than rounding errors of
-# double precision, which would else tell on which side of it a row at the mean of all features is.
-_OFF_KINK = 1e-10
 
 
 def standard_outputs(model, settings, data):
@@ -92,27 +87,11 @@ def target_factor(topology, outputs):
     return scale[topology.source] / scale[topology.n_inputs + topology.owner]
 
 
-def off_kinks(network, settings, data):
-    """Biases that leave no unit on its kink, (n_units,), in standard coordinates.
-
-    Data of mini-batches are rounded to a grid, which has the mean on it. Units of several
-    levels start in opposite pairs, whose sum is to be an odd function. There they are 0.
-    """
-    one_level, n_samples = network.topology.n_hidden_levels == 1, data.X.shape[0]
-    if one_level and data.X.dtype == np.float64 and settings.whole_batches(n_samples):
-        return _OFF_KINK * kink_sides(network)
-    return np.zeros(network.topology.n_units)
-
-
-def start_parameters(model, standard, coordinates, rng, biases):
-    """Initial parameters of a network in `coordinates`, drawn in those called `standard`.
-
-    Biases are 0 there, but for those given, (n_units,).
-    """
+def start_parameters(model, standard, coordinates, rng):
+    """Initial parameters of a network in `coordinates`, drawn in those called `standard`."""
     moving = standard.inputs.varies.astype(float)
-    theta = initialize(model.network, rng, 0.0, moving)
+    theta = initialize(model.network, rng, 0.0, moving, bias_scale=1.0)
     theta[_straight(model.network.topology)] = 0.0
-    theta[model.network.topology.bias] += biases
     own = model.output.start(model.network.topology.n_outputs)
     if coordinates.inputs is not None:
         # Expressed for the data as given, biases are large where inputs are far from 0.

@@ -80,7 +80,7 @@ class Reduction:
         """The reduction of ``A + share * K``, K the Kronecker form of A.
 
         In K the mean square of each activity has `widening` times its squared span
-        (half the range of a sigmoid) added.
+        added (`Activation.span`).
 
         Training uses it: a metric that vanishes on some samples does not see what a
         step does to them, while K counts a change of a unit on all samples alike.

@@ -12,10 +12,10 @@ class PlusKronecker(Reduction):
     unit equally on all samples, so a share of it bounds the change everywhere. It
     has the invariances of A.
 
-    With a widening K has ``E[a_i^2] + widening * span_i^2`` on its diagonal, the span
-    being half the range of the activity. A saturated unit hardly varies, and a metric
-    that measures signals by their own variance asks for weights of the inverse size
-    from it; in K it counts as one that varies a little.
+    With a widening K has ``E[a_i^2] + widening * span_i^2`` on its diagonal
+    (`Activation.span`). A saturated unit hardly varies, a rectified one may be active in a
+    few rows only, and a metric that measures signals by their own size asks for weights of
+    the inverse size from them; in K they count as units that vary a little.
 
     Parameters
     ----------
