@@ -57,21 +57,16 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     fan_in = np.bincount(owner, minlength=topology.n_units)
-    spread = np.sqrt(np.maximum(fan_in, 1))
-    drawn = _opposed(network, source, owner, rng.standard_normal(len(owner))) / spread[owner]
-    gain = _gains(network)
-    factor = scale[source] * gain[owner] / 2
+    drawn = _opposed(network, source, owner, rng.standard_normal(len(owner)))
+    drawn /= np.sqrt(fan_in[owner])
+    factor = scale[source] * _gains(network)[owner] / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
     theta[is_weight] = weights
     shifts = np.bincount(owner, weights * centre[source], minlength=topology.n_units)
     theta[topology.bias] = -shifts
     if bias_scale:
-        units = np.setdiff1d(
-            np.flatnonzero(~topology.is_output), owner[source >= topology.n_inputs]
-        )
-        drawn = _opposed_biases(network, rng.standard_normal(topology.n_units))
-        theta[topology.bias[units]] += (2 * bias_scale * drawn / (gain * spread))[units]
+        theta[topology.bias] += bias_scale * _biases(network, rng)
     return theta
 
 
@@ -110,10 +105,14 @@ def _opposed(network, source, owner, drawn):
     return sign[target] * sign[source] * drawn[drawn_for[pair]]
 
 
-def _opposed_biases(network, drawn):
-    """The numbers drawn for the units, made opposite in pairs."""
-    first, sign = (of[network.topology.n_inputs :] for of in _opposite_units(network))
-    return sign * drawn[first - network.topology.n_inputs]
+def _biases(network, rng):
+    """Drawn like weights for a signal of 1: where hidden units listen to inputs only, else 0."""
+    topology = network.topology
+    first, sign = (of[topology.n_inputs :] for of in _opposite_units(network))
+    drawn = sign * rng.standard_normal(topology.n_units)[first - topology.n_inputs]
+    above = topology.owner[topology.is_weight & (topology.source >= topology.n_inputs)]
+    drawn[above], drawn[topology.is_output] = 0.0, 0.0
+    return 2 * drawn / (_gains(network) * np.sqrt(np.maximum(topology.lengths - 1, 1)))
 
 
 def _opposite_units(network):
