@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from engine import assert_close, parts_of, problem_of, random_csr
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -277,17 +276,13 @@ def test_products_have_the_penalty_and_are_sums_over_chunks(monkeypatch):
 
 @pytest.mark.parametrize("metric", ["qd_bp", "kron_bp", "bp"])
 def test_momentum_gets_further_in_as_many_passes(monkeypatch, metric):
-    """On one objective, from six starts; it is the whole-batch default."""
+    """On one objective; it is the whole-batch default."""
     X, y = load_diabetes(return_X_y=True)
-    settings = {"metric": metric, "alpha": 0.0, "max_iter": 60, **NO_STOP}
-
-    def losses():
-        reg = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings)
-        return np.array([clone(reg).set_params(random_state=s).fit(X, y).loss_ for s in range(6)])
-
-    with_it = losses()
+    settings = {"metric": metric, "alpha": 0.0, "random_state": 0, "max_iter": 60, **NO_STOP}
+    with_it = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
     monkeypatch.setattr(STEP_RULES["line_search"], "searches", False)
-    assert np.log(with_it / losses()).mean() < np.log(0.95)
+    without = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
+    assert with_it[-1] < 0.85 * without[-1]
 
 
 def test_trust_region_caps_the_predicted_change():

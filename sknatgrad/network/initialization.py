@@ -57,7 +57,8 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     fan_in = np.bincount(owner, minlength=topology.n_units)
-    drawn = _opposed(network, source, owner, rng.standard_normal(len(owner)))
+    pairs = _opposite_units(network)
+    drawn = _opposed(topology, pairs, source, owner, rng.standard_normal(len(owner)))
     drawn /= np.sqrt(fan_in[owner])
     factor = scale[source] * _gains(network)[owner] / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
@@ -66,7 +67,7 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     shifts = np.bincount(owner, weights * centre[source], minlength=topology.n_units)
     theta[topology.bias] = -shifts
     if bias_scale:
-        theta[topology.bias] += bias_scale * _biases(network, rng)
+        theta[topology.bias] += bias_scale * _biases(network, pairs, rng)
     return theta
 
 
@@ -91,10 +92,9 @@ def standard_factor(network, scale=1.0):
     return scales[topology.source] * _gains(network)[topology.owner] / 2
 
 
-def _opposed(network, source, owner, drawn):
+def _opposed(topology, pairs, source, owner, drawn):
     """The numbers drawn for the links, made opposite where units are."""
-    topology = network.topology
-    first, sign = _opposite_units(network)
+    first, sign = pairs
     # Parallel links would be copies of one another for ever.
     if topology.has_parallel_links or (sign > 0).all():
         return drawn
@@ -105,13 +105,13 @@ def _opposed(network, source, owner, drawn):
     return sign[target] * sign[source] * drawn[drawn_for[pair]]
 
 
-def _biases(network, rng):
+def _biases(network, pairs, rng):
     """Drawn like weights for a signal of 1: where hidden units listen to inputs only, else 0."""
     topology = network.topology
-    first, sign = (of[topology.n_inputs :] for of in _opposite_units(network))
+    first, sign = (of[topology.n_inputs :] for of in pairs)
     drawn = sign * rng.standard_normal(topology.n_units)[first - topology.n_inputs]
     above = topology.owner[topology.is_weight & (topology.source >= topology.n_inputs)]
-    drawn[above], drawn[topology.is_output] = 0.0, 0.0
+    drawn[above] = drawn[topology.is_output] = 0.0
     return 2 * drawn / (_gains(network) * np.sqrt(np.maximum(topology.lengths - 1, 1)))
 
 
