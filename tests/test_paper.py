@@ -255,10 +255,13 @@ def test_steps_together():
 
 def test_costs_are_those_of_steps():
     """A full natural gradient costs hundreds of plain ones."""
-    experiment = experiments(1)["autoencoder"].only(("euclidean", "qd_bp", "fisher"))
-    costs = measure_costs(experiment, 1)
-    assert costs.relative("euclidean") == 1
-    assert 1 < costs.relative("qd_bp") < 10 < 50 < costs.relative("fisher")
+    experiment = experiments(1)["autoencoder"]
+    # One timing of a cheap step says little on a busy machine.
+    cheap = measure_costs(experiment.only(("euclidean", "qd_bp")), 15)
+    assert cheap.relative("euclidean") == 1
+    assert 1 < cheap.relative("qd_bp") < 10
+    full = measure_costs(experiment.only(("euclidean", "fisher")), 1)
+    assert full.relative("fisher") > 50
 
 
 def test_loss_table_says_how_far_it_is_from_the_paper(small, tmp_path):
