@@ -243,7 +243,7 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
     assert noise == pytest.approx(slow.noise(float(curvature.determined(alpha).sum())))
     for i in range(4):
         penalty.strength = Strength(alpha, factors)
-        relative, own = penalty.relative(), penalty.feature == i
+        relative, own = penalty.relative, penalty.feature == i
         up, down = (
             slow.log_evidence(alpha, np.where(own, np.exp(d) * relative, relative), noise)
             for d in (h, -h)
@@ -353,7 +353,7 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, bl
     theta, counted = rng.normal(size=topology.n_parameters), np.zeros(3)
     evaluation = objective.evaluate(theta)
     found = Curvature(objective, evaluation)
-    assert all((vectors is not None) == blocks for _, vectors in found._parts)
+    assert found._narrow == blocks
     degrees, metric = found.determined(0.3), get_metric("bp" if blocks else "qd_bp")
     _, (statistics, _) = objective.differentiate(evaluation, metric)
     for unit in range(n_units + 1):
@@ -384,7 +384,8 @@ def test_few_rows_determine_few_directions(n_samples):
     modulus = slope**2 * np.square(second[:, 1:]).sum(axis=0)
     common = np.cov(X.T, bias=True, aweights=modulus.sum(axis=1)).reshape(60, 60)
     matrices = [c * common for c in modulus.sum(axis=0)]
-    values, vectors = found._parts[0]
+    values = found._spectra[0].values
+    _, vectors = found._spectra[0]._decomposed
     rank = 60 if n_samples == 200 else n_samples - 1
     # Of one row rounding errors remain.
     assert values.max(initial=0.0) < 1e-10 if n_samples == 1 else values.shape == (3, rank)

@@ -18,7 +18,9 @@ from scipy.linalg import eigh, lapack
 from ..compiled import get_kernels, loops
 from ..numerics.arithmetic import rounding, safe_divide
 
-_BATCHED_SIZE = 24
+# Matrices of at most this size, and so many for each of their rows, are solved row by row all
+# together; others one by one.
+_BATCHED_SIZE, _BATCHED_RATIO = 24, 3
 # Stacks of so many blocks of at most this size are factored side by side.
 _COMPILED_SIZE, _FEWEST_COMPILED = 32, 8
 _NOTHING = np.empty((0, 0))
@@ -163,14 +165,15 @@ class ScaledFactor:
     def __init__(self, matrices, floor=0.0, error=_DOUBLE):
         diagonal = np.einsum("nii->ni", matrices)
         alive = diagonal > floor
-        self._smallest_pivot = matrices.shape[1] * error
+        size = matrices.shape[1]
+        self._smallest_pivot = size * error
         # Square roots first: the inverse of a subnormal number overflows.
         root = np.sqrt(diagonal, where=alive, out=np.ones_like(diagonal))
         self._scale = np.where(alive, 1 / root, 0.0)[:, :, None]
         matrices *= self._scale
         matrices *= self._scale.transpose(0, 2, 1)
         np.einsum("nii->ni", matrices)[...] = 1.0
-        self._small = matrices.shape[1] <= _BATCHED_SIZE
+        self._batched = size <= _BATCHED_SIZE and len(matrices) > _BATCHED_RATIO * size
         self._lower, sound = self._cholesky(matrices)
         self._singular = {
             i: PseudoInverse(matrices[i], self._smallest_pivot) for i in np.flatnonzero(~sound)
@@ -182,7 +185,7 @@ class ScaledFactor:
         if matrices.shape[1] == 0:
             return matrices, sound
         try:
-            if not self._small:
+            if not self._batched:
                 raise np.linalg.LinAlgError
             factors = np.linalg.cholesky(matrices)
         except np.linalg.LinAlgError:
@@ -190,7 +193,7 @@ class ScaledFactor:
             results = [lapack.dpotrf(matrix.T, lower=1) for matrix in matrices]
             factors = [factor for factor, _ in results]
             sound = np.array([info == 0 for _, info in results])
-            factors = np.stack(factors) if self._small else factors
+            factors = np.stack(factors) if self._batched else factors
         pivots = np.array([factor.diagonal().min() for factor in factors]) ** 2
         return factors, sound & (pivots >= self._smallest_pivot)
 
@@ -198,7 +201,7 @@ class ScaledFactor:
         """Solve for right-hand sides of shape (n, m, k)."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             scaled = rhs * self._scale
-            if self._small:
+            if self._batched:
                 solution = _substitute(self._lower, scaled)
             else:
                 solution = np.stack(

@@ -274,8 +274,12 @@ class Objective(Penalised):
         total = self._sum(term, np.add, evaluation.parameters, evaluation.points)
         return np.zeros((len(changes),) * 2) if total is None else total
 
-    def statistics(self, parameters, metric, rng):
-        """The metric's statistics alone, at given parameters."""
+    def statistics(self, parameters, metric, rng, points=None):
+        """The metric's statistics alone, at given parameters; `points` as in `output_values`."""
+        return self.own_statistics(parameters, metric, rng, points).means()
+
+    def own_statistics(self, parameters, metric, rng, points=None):
+        """The same as a `Differential` without gradient."""
 
         def term(point, generator):
             if not point.weight > 0:
@@ -284,7 +288,8 @@ class Objective(Penalised):
             return Differential(0.0, self._share(point), statistics, metric)
 
         generators = self._generators(metric, rng)
-        return self._sum(term, Differential.plus, parameters, generators=generators).means()
+        total = self._sum(term, Differential.plus, parameters, points, generators)
+        return total or Differential(0.0, 0.0, None, metric)
 
 
 def _joined(one, other):

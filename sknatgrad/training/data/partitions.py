@@ -187,14 +187,19 @@ class PartitionedObjective(Penalised):
 
     def differentiate(self, evaluation, metric=None, rng=None):
         """Minus the gradient, and the metric's statistics; see `Objective.differentiate`."""
+        total = self._total(_Part.differential, evaluation.parameters, metric, rng)
+        return self._with_penalty(total.gradient, evaluation.parameters), total.statistics
+
+    def statistics(self, parameters, metric, rng, points=None):
+        """The metric's statistics alone; see `Objective.statistics`."""
+        return self._total(_Part.statistics, parameters, metric, rng).statistics
+
+    def _total(self, task, parameters, metric, rng):
+        """A `Differential` of all rows."""
         random = metric is not None and metric.modulus.random
         count = len(self._parts)
         seeds = rng.randint(2**31 - 1, size=count).tolist() if random else [None] * count
-        parameters = evaluation.parameters
-        total = self._sum(
-            _Part.differential, Differential.plus, parameters, [metric] * count, seeds
-        )
-        return self._with_penalty(total.gradient, parameters), total.statistics
+        return self._sum(task, Differential.plus, parameters, [metric] * count, seeds)
 
     def products(self, evaluation, changes):
         """Scalar products of changes of the parameters; see `Objective.products`."""
@@ -231,9 +236,15 @@ class _Part:
 
     def differential(self, parameters, metric, seed):
         """Its `Differential`."""
-        rng = None if seed is None else np.random.RandomState(seed)
         with single_thread():
-            total = self._objective.differential(self._at(parameters), metric, rng)
+            total = self._objective.differential(self._at(parameters), metric, _generator(seed))
+            return total.condensed()
+
+    def statistics(self, parameters, metric, seed):
+        """The same without gradient."""
+        with single_thread():
+            points = self._at(parameters).points
+            total = self._objective.own_statistics(parameters, metric, _generator(seed), points)
             return total.condensed()
 
     def products(self, shared):
@@ -241,6 +252,10 @@ class _Part:
         parameters, changes = shared
         with single_thread():
             return self._objective.own_products(self._at(parameters), changes)
+
+
+def _generator(seed):
+    return None if seed is None else np.random.RandomState(seed)
 
 
 def _plus(a, b):

@@ -59,7 +59,7 @@ class Curvature:
     def __init__(self, objective, evaluation):
         topology = self._topology = objective.network.topology
         self._weights = evaluation.parameters[: topology.n_parameters]
-        self._relative = objective.penalty.relative()
+        self._relative = objective.penalty.relative
         costs = [len(group.sources) * group.fan_in**3 for group in topology.groups]
         self._narrow = max(costs) <= LARGEST_SPECTRUM**3
         blocks = _Blocks() if self._narrow else QuasiDiagonal()
@@ -79,26 +79,25 @@ class Curvature:
         return self._topology.n_hidden_levels
 
     @cached_property
-    def _parts(self):
-        """Eigenvalues of each group, and the eigenvectors or None."""
-        spectrum = _of_blocks if self._narrow else _of_diagonals
+    def _spectra(self):
+        """A `_Spectrum` of each group."""
+        spectra = _of_blocks if self._narrow else _of_diagonals
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = spectrum(self._topology, self._relative, self._statistics)
-            return [(self._weight * values, vectors) for values, vectors in parts]
+            return list(spectra(self._topology, self._relative, self._weight, self._statistics))
 
     @cached_property
     def _eigenvalues(self):
         """Those of all groups."""
-        return np.concatenate([values.ravel() for values, _ in self._parts])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.concatenate([spectrum.values.ravel() for spectrum in self._spectra])
 
     @cached_property
     def _along(self):
         """Squares of the weights along all eigenvectors, in the order of the eigenvalues."""
         weights = self._weights * np.sqrt(self._relative)
         along = []
-        for group, (_, vectors) in zip(self._topology.groups, self._parts, strict=True):
-            rows = group.take(weights)[:, 1:]
-            along.append((rows if vectors is None else _times(rows, vectors)).ravel())
+        for group, spectrum in zip(self._topology.groups, self._spectra, strict=True):
+            along.append(spectrum.along(group.take(weights)[:, 1:]).ravel())
         return np.square(np.concatenate(along))
 
     @property
@@ -114,18 +113,17 @@ class Curvature:
         """Variance of the noise where the penalty has that strength."""
         return self.noise.variance(self.free(strength))
 
-    def determined(self, strength):
+    def determined(self, strength, of_inputs=False):
         """The degree to which the data determine each weight, (n_parameters,), 0 to 1.
 
         ``sum_j V_ij^2 l_j / (l_j + strength)`` with V the eigenvectors, l the
-        eigenvalues.
+        eigenvalues. If `of_inputs`, units that listen to no input are left out, as 0.
         """
         degrees = np.zeros(self._topology.n_parameters)
-        for group, (values, vectors) in zip(self._topology.groups, self._parts, strict=True):
-            share = _shares(values, strength)
-            if vectors is not None:
-                share = _times(share, np.square(vectors).swapaxes(1, 2))
-            group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
+        for group, spectrum in zip(self._topology.groups, self._spectra, strict=True):
+            if not of_inputs or _hears_inputs(self._topology, group):
+                share = spectrum.back(_shares(spectrum.values, strength))
+                group.put(degrees, np.pad(share, ((0, 0), (1, 0))))
         return degrees
 
     def weighed(self, strength, power):
@@ -147,9 +145,75 @@ class Curvature:
 
 
 def _shares(values, strength):
-    """``l / (l + strength)``."""
+    """``l / (l + strength)``, the strength positive."""
     total = values + strength
-    return safe_divide(values, total, out=total)
+    return np.divide(values, total, out=total)
+
+
+def _hears_inputs(topology, group):
+    """Whether a unit of the group listens to an input."""
+    return bool((group.sources < topology.n_inputs).any())
+
+
+class _Spectrum:
+    """Eigenvalues and eigenvectors of the blocks of a group.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (1 or n_units, d, d)
+        Positive semi-definite. A single one of low rank is decomposed as such: of its
+        eigenvalues all but zeros are found.
+    scale : float or ndarray of shape (n_units, 1)
+        What its eigenvalues are multiplied by, unit by unit.
+    with_vectors : bool
+        Whether eigenvectors are asked for; otherwise they cost another decomposition.
+    """
+
+    def __init__(self, matrices, scale, with_vectors):
+        self._matrices, self._scale, self._with_vectors = matrices, scale, with_vectors
+        self._factor = _low_rank_factor(matrices[0]) if len(matrices) == 1 else None
+
+    @cached_property
+    def values(self):
+        """Eigenvalues, (n_units, rank)."""
+        if self._with_vectors:
+            values, _ = self._decomposed
+        else:
+            values = np.linalg.eigvalsh(self._core)
+        return self._scale * np.maximum(values, 0.0)
+
+    @property
+    def _core(self):
+        """Matrices with the same eigenvalues, but for zeros."""
+        factor = self._factor
+        return self._matrices if factor is None else (factor.T @ factor)[None]
+
+    @cached_property
+    def _decomposed(self):
+        values, vectors = np.linalg.eigh(self._core)
+        if self._factor is not None:
+            vectors = self._factor @ safe_divide(vectors, np.sqrt(np.maximum(values, 0.0)))
+        return values, vectors
+
+    def along(self, rows):
+        """Rows (n_units, d) in the coordinates of the eigenvectors, (n_units, rank)."""
+        return _times(rows, self._decomposed[1])
+
+    def back(self, shares):
+        """``sum_j V_ij^2 share_j``, (n_units, d), of shares (n_units, rank)."""
+        return _times(shares, np.square(self._decomposed[1]).swapaxes(1, 2))
+
+
+class _Diagonal:
+    """The same of diagonal matrices, given by their entries."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def along(self, rows):
+        return rows
+
+    back = along
 
 
 def _times(rows, matrices):
@@ -159,27 +223,18 @@ def _times(rows, matrices):
     return np.einsum("ni,nij->nj", rows, matrices)
 
 
-def _of_blocks(topology, relative, statistics):
+def _of_blocks(topology, relative, weight, statistics):
     modulus, *blocks = statistics
     for group, block in zip(topology.groups, blocks, strict=True):
         scale = np.sqrt(group.take(relative)[: len(block), 1:])
         _, covariance = without_bias(block)
         covariance = safe_divide(covariance, scale[:, :, None] * scale[:, None, :])
-        values, vectors = _spectrum(covariance)
         share = 1.0
         if len(block) == 1:
             share = safe_divide(modulus[group.units], block[:, 0, 0])[:, None]
-        yield share * np.maximum(values, 0.0), vectors
-
-
-def _spectrum(matrices):
-    """Eigenvalues and eigenvectors of a stack; of a single one of low rank, all but zeros."""
-    factor = _low_rank_factor(matrices[0]) if len(matrices) == 1 else None
-    if factor is None:
-        return np.linalg.eigh(matrices)
-    values, vectors = np.linalg.eigh(factor.T @ factor)
-    vectors = factor @ safe_divide(vectors, np.sqrt(np.maximum(values, 0.0)))
-    return values[None], vectors[None]
+        # Directions are asked for by features, and where data determine little at first.
+        with_vectors = topology.n_hidden_levels > 1 or _hears_inputs(topology, group)
+        yield _Spectrum(covariance, weight * share, with_vectors)
 
 
 def _low_rank_factor(matrix):
@@ -192,9 +247,9 @@ def _low_rank_factor(matrix):
     return factor
 
 
-def _of_diagonals(topology, relative, statistics):
+def _of_diagonals(topology, relative, weight, statistics):
     border, diagonal = statistics
     corner = border[topology.bias][topology.owner]
     values = safe_divide(centred_variance(corner, border, diagonal), relative)
     for group in topology.groups:
-        yield group.take(values)[:, 1:], None
+        yield _Diagonal(weight * group.take(values)[:, 1:])

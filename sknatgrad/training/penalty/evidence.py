@@ -174,9 +174,8 @@ class Evidence:
 
         def asked(alpha):
             free, counted, size = curvature.weighed(alpha, power)
-            wanted = (
-                temperature * curvature.noise.corrected(free) * float(safe_divide(counted, size))
-            )
+            per_square = counted / size if size else 0.0
+            wanted = temperature * curvature.noise.corrected(free) * per_square
             return max(wanted, LEAST_STRENGTH * curvature.noise.variance(free))
 
         found = _crossing(asked, least)
@@ -190,24 +189,18 @@ class Evidence:
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
-        degrees = curvature.determined(alpha)
-        noise = self._tempered(curvature.noise) * curvature.noise.corrected(float(degrees.sum()))
+        noise = self._tempered(curvature.noise)
+        noise *= curvature.noise.corrected(curvature.free(alpha))
+        before = penalty.strength.features
         if not noise > 0:
-            return penalty.strength.features
-        squares = curvature.squares
-        by_parameter = (
-            degrees,
-            penalty.standard > 0,
-            penalty.standard * squares,
-            penalty.relative() * squares,
-        )
-        free, links, size, penalised = (
-            np.bincount(penalty.feature, values)[:-1] for values in by_parameter
-        )
+            return before
+        free = penalty.by_feature(curvature.determined(alpha, of_inputs=True))
+        size, links = penalty.by_feature(penalty.standard * curvature.squares), penalty.n_links
         likeness = LIKENESS * links
         expected = safe_divide(likeness, self.features)
         factors = safe_divide(free + likeness, size * (alpha / noise) + expected)
-        factors *= safe_divide(penalised.sum(), factors @ size)
+        penalised = size.sum() if before is None else size @ before
+        factors *= safe_divide(penalised, factors @ size)
         return np.where(links > 0, factors, 1.0)
 
 

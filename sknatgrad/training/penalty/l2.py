@@ -49,6 +49,8 @@ class Penalty:
     ----------
     coefficients : ndarray of shape (n_parameters,)
         c, the second derivatives.
+    relative : ndarray of shape (n_parameters,)
+        The same where ``alpha = 1`` and ``W = 1``.
     """
 
     def __init__(self, topology, standard, weight, strength):
@@ -62,6 +64,15 @@ class Penalty:
         heard = topology.is_weight & (topology.source < topology.n_inputs)
         return np.where(heard, topology.source, topology.n_inputs)
 
+    @cached_property
+    def n_links(self):
+        """How many penalised weights listen to each input, (n_inputs,)."""
+        return self.by_feature(self.standard > 0)
+
+    def by_feature(self, values):
+        """Sums over the weights of each input, (n_inputs,), of values of all parameters."""
+        return np.bincount(self.feature, values)[: self._topology.n_inputs]
+
     @property
     def strength(self):
         """The `Strength`; whoever shares this object follows when it is set."""
@@ -69,15 +80,11 @@ class Penalty:
 
     @strength.setter
     def strength(self, strength):
-        self._strength = strength
-        self.coefficients = self.relative() * (strength.alpha / self.weight)
-
-    def relative(self):
-        """The coefficients that strength ``alpha = 1`` and ``W = 1`` would give."""
-        features = self._strength.features
-        if features is None:
-            return self.standard
-        return self.standard * np.append(features, 1.0)[self.feature]
+        self._strength, features = strength, strength.features
+        self.relative = self.standard
+        if features is not None:
+            self.relative = self.standard * np.append(features, 1.0)[self.feature]
+        self.coefficients = self.relative * (strength.alpha / self.weight)
 
     def slope(self, parameters):
         """Its gradient, (n_parameters,); parameters of the output are not penalised."""

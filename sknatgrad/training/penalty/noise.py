@@ -80,7 +80,8 @@ class Noise:
             What to compute in the same pass over the rows.
         """
         metric = Metric(Backpropagated(), _Observed(beside))
-        _, (statistics, _) = objective.differentiate(evaluation, metric)
+        at = evaluation.parameters, metric, None, evaluation.points
+        statistics, _ = objective.statistics(*at)
         squares, expected, moments, *others = statistics
         free = objective.output.free_dispersion
         tell = _of_free_scale if free else _of_known_scale
