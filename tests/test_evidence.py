@@ -398,6 +398,21 @@ def test_few_rows_determine_few_directions(n_samples):
     assert np.log1p(values / 0.3).sum() / 2 == pytest.approx(volume, abs=1e-9)
 
 
+@pytest.mark.parametrize("with_vectors", [False, True])
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_spectra(with_vectors, lost):
+    """The same whether eigenvectors are asked for or not; of what has overflowed there is none."""
+    rng = np.random.default_rng(0)
+    matrices = np.array([A @ A.T for A in rng.normal(size=(3, 5, 5))])
+    scale = rng.uniform(0.5, 2, (3, 1))
+    found = curvature_module._Spectrum(matrices, scale, with_vectors)
+    np.testing.assert_allclose(found.values, scale * np.linalg.eigvalsh(matrices), rtol=1e-12)
+    wanted = [np.diag(A) * s for A, s in zip(matrices, scale, strict=True)]
+    np.testing.assert_allclose(found.back(found.values), wanted, rtol=1e-12)
+    matrices[0, 0, 0] = lost
+    assert not np.isfinite(curvature_module._Spectrum(matrices, scale, with_vectors).values).all()
+
+
 # ------------------------------------------------------------------------------- estimators
 @pytest.mark.parametrize("flip_y", [0.0, 0.4, 0.8])
 def test_noise_is_not_learnt_by_heart(flip_y):

@@ -252,6 +252,39 @@ def test_nor_does_another_unit_or_sign_of_numbers(n_rows):
     np.testing.assert_allclose(other.predict(factor * X + shift), expected, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 50}, {"hidden_layer_sizes": (20, 10)}])
+@pytest.mark.parametrize("unit, level", [(-1.0, 0.0), (-1e3, 7.0)])
+def test_nor_does_the_sign_of_targets(unit, level, settings):
+    """Of one, and of several, each on its own."""
+    X, y = load_diabetes(return_X_y=True)
+    settings = {"random_state": 1, "max_iter": 60, **settings}
+    for target, change in [(y, unit), (np.column_stack([y, -(y**2)]), np.array([unit, 1.0]))]:
+        reg = RiemannianMLPRegressor(**settings).fit(X, target)
+        other = RiemannianMLPRegressor(**settings).fit(X, change * target + level)
+        apart = other.predict(X) - (change * reg.predict(X) + level)
+        assert np.abs(apart / (change * target.std(axis=0))).max() < 1e-6
+
+
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 50}])
+def test_nor_does_what_is_called_1_and_0(settings):
+    """Of two classes, and of the labels of a row."""
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = {"random_state": 0, "max_iter": 60, **settings}
+    both = np.column_stack([y, X[:, 0] > 12]).astype(int)
+    for target, exchanged in [(y, 1 - y), (both, np.column_stack([both[:, 0], 1 - both[:, 1]]))]:
+        p, q = (
+            RiemannianMLPClassifier(**settings).fit(X, t).predict_proba(X)
+            for t in (target, exchanged)
+        )
+        if target.ndim == 1:
+            np.testing.assert_allclose(p, q[:, ::-1], atol=1e-6)
+        else:
+            np.testing.assert_allclose(p, np.column_stack([q[:, 0], 1 - q[:, 1]]), atol=1e-6)
+    softmax = RiemannianMLPClassifier(output="softmax", **settings)
+    p, q = (softmax.fit(X, t).predict_proba(X)[:, 1] for t in (y, 1 - y))
+    assert np.abs(p + q - 1).max() > 1e-3
+
+
 def test_rewritten_units_start_as_what_they_rewrite():
     """Opposite pairs, biases and all: initial networks are equal functions."""
     network = Network.build(Topology.layered([3, 4, 4, 1]), ["relu", "log_relu"], "identity")

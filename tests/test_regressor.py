@@ -233,16 +233,17 @@ def test_loss_is_half_the_squared_error(data):
     assert reg.loss(X, Y) == pytest.approx(want)
 
 
-@pytest.mark.parametrize("activation, least", [("log_relu", 0.94), ("tanh", 0.85)])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_function_of_one_feature_may_oscillate(seed, activation, least):
+@pytest.mark.parametrize("activation, least", [("log_relu", 0.94), ("tanh", 0.88)])
+def test_a_function_of_one_feature_may_oscillate(activation, least):
     """Units whose kinks all start at the mean see a line on either side of it."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, size=(50, 1))
-    y = np.sin(6 * x[:, 0]) + 0.1 * rng.standard_normal(50)
-    reg = RiemannianMLPRegressor(activation=activation, random_state=seed).fit(x, y)
-    points = np.linspace(-1, 1, 401)[:, None]
-    assert reg.score(points, np.sin(6 * points[:, 0])) > least
+    scores, points = [], np.linspace(-1, 1, 401)[:, None]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, size=(50, 1))
+        y = np.sin(6 * x[:, 0]) + 0.1 * rng.standard_normal(50)
+        reg = RiemannianMLPRegressor(activation=activation, random_state=seed).fit(x, y)
+        scores.append(reg.score(points, np.sin(6 * points[:, 0])))
+    assert np.mean(scores) > least
 
 
 @pytest.mark.parametrize("n_features, seed", [(1, 0), (2, 1)])

@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .arithmetic import power_of_two
+from .arithmetic import power_of_two, safe_divide
 from .sums import tree_sum
 
 # Numbers that stay in the caches, in arrays that are not mapped into memory anew each time.
 _CACHED = 1 << 16
+# A skewness below this says nothing, nor one below so many rounding errors of the values.
+_SYMMETRIC, _ROUNDING_ERRORS, _DOUBLE = 1e-9, 10.0, np.finfo(float).eps
 
 
 class Moments(NamedTuple):
@@ -30,6 +32,15 @@ class Moments(NamedTuple):
     skewness: np.ndarray
     absolute: np.ndarray
     rest: np.ndarray
+
+    def leans_left(self, precision=_DOUBLE):
+        """Which columns have the longer tail on the left, (n_columns,).
+
+        Beyond the rounding errors of values in that precision: x and -x are told apart
+        by it, in whatever units they are.
+        """
+        error = _ROUNDING_ERRORS * precision * safe_divide(np.abs(self.mean), self.deviation)
+        return self.skewness < -np.maximum(_SYMMETRIC, error)
 
 
 def weighted_moments(X, sample_weight=None):

@@ -156,8 +156,8 @@ class Output:
         """Centre and scale of the output pre-activations at the start.
 
         Two arrays of shape (n_outputs,), by which the outputs of an initial network
-        are shifted and scaled to fit the encoded targets, scale 0 for constant ones; or
-        None.
+        are shifted and scaled to fit the encoded targets, scale 0 for constant ones and
+        negative where targets of the other sign are to be learnt alike; or None.
         """
 
     def loss_unit(self, target, sample_weight):

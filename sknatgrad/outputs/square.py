@@ -27,7 +27,9 @@ class Square(Output):
         moments = weighted_moments(target.T, sample_weight)
         centre, scale = moments.mean, moments.deviation
         # Below this the deviation is the rounding error of the mean.
-        return centre, np.where(scale > 1e-13 * np.abs(centre), scale, 0.0)
+        varies = scale > 1e-13 * np.abs(centre)
+        scale = np.where(moments.leans_left(), -scale, scale)
+        return centre, np.where(varies, scale, 0.0)
 
     def loss_unit(self, target, sample_weight):
         """The mean variance of the targets."""

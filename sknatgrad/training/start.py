@@ -23,9 +23,9 @@ def standard_outputs(model, settings, data):
     centre, scale = point
     if settings.streaming:
         size = np.abs(centre)
-        scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
+        scale = np.where(scale != 0, scale, np.where(size > 0, size, 1.0))
     if settings.reconstructs:
-        scale = np.where(data.scale.scale < 0, -scale, scale)
+        scale = np.copysign(scale, data.scale.scale)
     return OutputScale(centre, scale)
 
 

@@ -9,7 +9,7 @@ from ._base import Reduction
 from .unitwise import check_blocks, locate
 
 # An eigendecomposition costs as much as so many Cholesky factors.
-_EIGEN_PRICE = 16
+_EIGEN_PRICE = 8
 
 
 class Kronecker(Reduction):

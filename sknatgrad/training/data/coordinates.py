@@ -20,6 +20,7 @@ class OutputScale:
     Attributes
     ----------
     centre, scale : ndarray of shape (n_outputs,)
+        Scales may be negative, as those of an `InputScale`.
     """
 
     centre: np.ndarray

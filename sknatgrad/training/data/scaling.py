@@ -12,8 +12,6 @@ from ...numerics.moments import cached_parts, weighted_moments
 _CONSTANT = 1e-13
 # Weights of inputs that vary less than this would overflow.
 _SMALLEST = 1e-304
-# A skewness below this gives no sign, nor one below so many rounding errors of the values.
-_SYMMETRIC, _ROUNDING_ERRORS = 1e-9, 10.0
 # Inputs that many scales away are of another size.
 _FAR = 10.0
 # As of one row in 4 * 10^8: only weights that differ by more make an input rarer.
@@ -64,13 +62,14 @@ class InputScale:
         The sign makes the coordinates the same for x and -x (1 - x, for a binary
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
-        centre, scale, skewness, absolute, rest = weighted_moments(X, sample_weight)
-        scale[scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)] = 0.0
-        rarity = rounded_to_grid(np.clip(safe_divide(scale, absolute), 1.0, _RAREST))
+        moments = weighted_moments(X, sample_weight)
+        centre, scale = moments.mean, moments.deviation
+        constant = scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)
         precision = np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps
-        error = _ROUNDING_ERRORS * precision * safe_divide(np.abs(centre), scale)
-        scale[skewness < -np.maximum(_SYMMETRIC, error)] *= -1
-        return cls(centre, scale, safe_divide(rest, scale), rarity)
+        scale = np.where(constant, 0.0, np.where(moments.leans_left(precision), -scale, scale))
+        size = np.abs(scale)
+        rarity = rounded_to_grid(np.clip(safe_divide(size, moments.absolute), 1.0, _RAREST))
+        return cls(centre, scale, safe_divide(moments.rest, scale), rarity)
 
     @property
     def varies(self):

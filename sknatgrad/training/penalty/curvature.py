@@ -66,7 +66,7 @@ class Curvature:
         self.noise, self._statistics = Noise.measured(objective, evaluation, blocks)
         self._weight = objective.penalty.weight
 
-    @property
+    @cached_property
     def squares(self):
         return self._weights**2
 
@@ -176,10 +176,10 @@ class _Spectrum:
     @cached_property
     def values(self):
         """Eigenvalues, (n_units, rank)."""
-        if self._with_vectors:
-            values, _ = self._decomposed
-        else:
-            values = np.linalg.eigvalsh(self._core)
+        if not np.isfinite(self._matrices).all():
+            # Of which LAPACK makes numbers, or an error.
+            return np.full(self._matrices.shape[:2], np.nan)
+        values = self._decomposed[0] if self._with_vectors else np.linalg.eigvalsh(self._core)
         return self._scale * np.maximum(values, 0.0)
 
     @property
