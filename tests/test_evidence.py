@@ -278,12 +278,12 @@ def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, wa
 
 
 def test_constant_features_do_not_weaken_the_penalty():
-    """They are no sources: about the same strength, from another start."""
+    """They are no sources, nor do they change the start."""
     X, y = noisy_classes(100)
     clf = RiemannianMLPClassifier(random_state=0)
     alone = clf.fit(X, y).alpha_
     with_constants = clf.fit(np.hstack([X, np.ones((100, 60))]), y).alpha_
-    assert with_constants == pytest.approx(alone, rel=0.2)
+    assert with_constants == pytest.approx(alone, rel=1e-6)
 
 
 @pytest.mark.parametrize("output, most", [("bernoulli", 2), ("square", 10)])
@@ -704,7 +704,7 @@ def test_warm_fits_go_on():
     whole = RiemannianMLPClassifier((5,), max_iter=30, **settings).fit(X, y)
     single = RiemannianMLPClassifier((5,), max_iter=1, warm_start=True, **settings)
     strengths = [single.fit(X, y).alpha_ for _ in range(30)]
-    assert len(set(strengths)) == 22  # later, only the features' own go on changing
+    assert len(set(strengths)) == 12  # later, only the features' own go on changing
     assert strengths[-1] == pytest.approx(whole.alpha_, rel=1e-9)
     np.testing.assert_allclose(single.feature_alpha_, whole.feature_alpha_, rtol=1e-7)
 

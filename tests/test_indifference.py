@@ -50,11 +50,18 @@ def columns(X):
     return X * 10 ** np.random.default_rng(0).uniform(-6, 6, size=X.shape[1])
 
 
+def among_constants(X):
+    """With features that never vary between the others and before them."""
+    n = len(X)
+    return np.hstack([np.full((n, 3), 7.0), X[:, :2], np.zeros((n, 4)), X[:, 2:]])
+
+
 CHANGES = {
     "larger": lambda X: 1000 * X,
     "shifted": lambda X: X + 1e3,
     "exchanged": lambda X: 1 - X,
     "columns": columns,
+    "constants": among_constants,
 }
 
 

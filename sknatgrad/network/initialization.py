@@ -17,11 +17,11 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     A unit with incoming signals ``a_i`` of typical centre ``m_i`` and half range
     ``s_i`` starts with the pre-activation ``(2 / g) sum_i z_i (a_i - m_i) / s_i``,
     where g is the gain of its activation and the z_i are independent normal numbers
-    of variance 1 / fan-in. For tanh (g = 2, m = 0, s = 1) and logistic units (g = 1,
-    m = s = 1/2) these are the paper's two cases. Hidden units that listen to inputs only get
-    ``bias_scale`` times ``(2 / g) z_0`` more, z_0 being one more such number: the kinks, or
-    the steepest points, of all units are at the mean of the inputs otherwise, those of
-    units with a single input nowhere else.
+    of variance 1 / fan-in, signals without scale not counted. For tanh (g = 2, m = 0, s = 1)
+    and logistic units (g = 1, m = s = 1/2) these are the paper's two cases. Hidden units that
+    listen to inputs only get ``bias_scale`` times ``(2 / g) z_0`` more, z_0 being one more
+    such number: the kinks, or the steepest points, of all units are at the mean of the inputs
+    otherwise, those of units with a single input nowhere else.
 
     Rectified units say less and less in deep networks: what all samples have in common
     grows from layer to layer, what tells them apart shrinks. Those that feed hidden
@@ -56,10 +56,11 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     centre, scale = _signals(network, centre, scale)
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
-    fan_in = np.bincount(owner, minlength=topology.n_units)
-    pairs = _opposite_units(network)
-    drawn = _opposed(topology, pairs, source, owner, rng.standard_normal(len(owner)))
-    drawn /= np.sqrt(fan_in[owner])
+    moving = scale[source] != 0
+    fan_in = np.maximum(np.bincount(owner, moving, topology.n_units), 1)
+    pairs, drawn = _opposite_units(network), np.zeros(len(owner))
+    drawn[moving] = rng.standard_normal(np.count_nonzero(moving))
+    drawn = _opposed(topology, pairs, source, owner, drawn) / np.sqrt(fan_in[owner])
     factor = scale[source] * _gains(network)[owner] / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
@@ -67,7 +68,7 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     shifts = np.bincount(owner, weights * centre[source], minlength=topology.n_units)
     theta[topology.bias] = -shifts
     if bias_scale:
-        theta[topology.bias] += bias_scale * _biases(network, pairs, rng)
+        theta[topology.bias] += bias_scale * _biases(network, pairs, rng) / np.sqrt(fan_in)
     return theta
 
 
@@ -106,13 +107,16 @@ def _opposed(topology, pairs, source, owner, drawn):
 
 
 def _biases(network, pairs, rng):
-    """Drawn like weights for a signal of 1: where hidden units listen to inputs only, else 0."""
+    """Drawn like weights for a signal of 1, but for the fan-in.
+
+    0 where units are not hidden, or listen to others.
+    """
     topology = network.topology
     first, sign = (of[topology.n_inputs :] for of in pairs)
     drawn = sign * rng.standard_normal(topology.n_units)[first - topology.n_inputs]
     above = topology.owner[topology.is_weight & (topology.source >= topology.n_inputs)]
     drawn[above] = drawn[topology.is_output] = 0.0
-    return 2 * drawn / (_gains(network) * np.sqrt(np.maximum(topology.lengths - 1, 1)))
+    return 2 * drawn / _gains(network)
 
 
 def _opposite_units(network):

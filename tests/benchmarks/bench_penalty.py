@@ -81,7 +81,8 @@ SCHEDULES = {
     "the first estimate after one step": {"EARLIEST": 1},
     "the same, from alpha = 1": {"EARLIEST": 1, "START": 1.0},
     "after sixteen steps, from alpha = 0.1": {"EARLIEST": 16, "START": 0.1},
-    "an estimate after every pass": {"ESTIMATES": 1_000_000},
+    "an estimate after every pass": {"EVERY": 1},
+    "estimates without end": {"SEARCH": 1_000_000},
 }
 LEFT = {"noise of labels up to ten times": {"FEWEST_LEFT_OF_LABELS": 0.1}}
 

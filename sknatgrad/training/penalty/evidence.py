@@ -22,9 +22,11 @@ CROWDING = 1.5
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone.
 START, LEAST_STRENGTH = 0.2, 0.3
-# The first estimate comes after EARLIEST steps, then one after each of ESTIMATES passes. Later only
-# the factors of the features and the noise of a square loss follow, after every EVERY passes.
-EARLIEST, ESTIMATES, EVERY = 8, 20, 5
+# The first estimate comes after EARLIEST steps, then for SEARCH passes one after every EVERY of
+# them: a fit needs some passes to follow, and an estimate costs as much as one. Later only the
+# factors of the features and the noise of a square loss follow, after every LATER_EVERY passes.
+EARLIEST, SEARCH = 8, 20
+EVERY, LATER_EVERY = 2, 5
 # The prior knowledge that features are alike, in links of each: the larger, the more alike are
 # their strengths.
 LIKENESS = 0.5
@@ -93,7 +95,7 @@ class Evidence:
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
-        self._last = self._first + ESTIMATES
+        self._last = self._first + SEARCH
         self.features = features
         self._crowded = min(1.0, CROWDING * sources_a_row)
 
@@ -111,8 +113,10 @@ class Evidence:
         """
         if self._blank:
             return self._whole
-        followed = self.n_passes > self._last and self.n_passes % EVERY == 0
-        return self._first <= self.n_passes <= self._last or followed
+        if self.n_passes > self._last:
+            return self.n_passes % LATER_EVERY == 0
+        since = self.n_passes - self._first
+        return since >= 0 and since % EVERY == 0
 
     def end_pass(self):
         """Count a pass."""

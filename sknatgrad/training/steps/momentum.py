@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..penalty.evidence import EARLIEST, ESTIMATES
+from ..penalty.evidence import EARLIEST, SEARCH
 
 # Added to the products of normed changes, which may be nearly parallel.
 _RIDGE = 1e-6
@@ -13,7 +13,7 @@ _BITS = 6
 # After so many steps, as many as it takes to find the default penalty, the last one counts for no
 # more than this share: in other units, data have slightly different last steps, and fits
 # would part.
-FREE_STEPS, LARGEST_SHARE = EARLIEST + ESTIMATES, 0.8
+FREE_STEPS, LARGEST_SHARE = EARLIEST + SEARCH, 0.8
 
 
 class Momentum:
