@@ -22,11 +22,12 @@ CROWDING = 1.5
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone.
 START, LEAST_STRENGTH = 0.2, 0.3
-# The first estimate comes after EARLIEST steps, then for SEARCH passes one after every EVERY of
-# them: a fit needs some passes to follow, and an estimate costs as much as one. Later only the
-# factors of the features and the noise of a square loss follow, after every LATER_EVERY passes.
+# The first estimate comes after EARLIEST steps, then for SEARCH passes one after every pass that
+# has EVERY steps, or as many passes: a fit needs some steps to follow, and in a small one an estimate
+# costs as much as a step. Later only the factors of the features and the noise of a square loss
+# follow, after every LATER passes.
 EARLIEST, SEARCH = 8, 20
-EVERY, LATER_EVERY = 2, 5
+EVERY, LATER = 2, 5
 # The prior knowledge that features are alike, in links of each: the larger, the more alike are
 # their strengths.
 LIKENESS = 0.5
@@ -95,6 +96,7 @@ class Evidence:
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
+        self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
         self._crowded = min(1.0, CROWDING * sources_a_row)
@@ -114,9 +116,9 @@ class Evidence:
         if self._blank:
             return self._whole
         if self.n_passes > self._last:
-            return self.n_passes % LATER_EVERY == 0
+            return self.n_passes % LATER == 0
         since = self.n_passes - self._first
-        return since >= 0 and since % EVERY == 0
+        return since >= 0 and since % self._every == 0
 
     def end_pass(self):
         """Count a pass."""
