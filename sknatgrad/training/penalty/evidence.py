@@ -22,10 +22,10 @@ CROWDING = 1.5
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone.
 START, LEAST_STRENGTH = 0.2, 0.3
-# The first estimate comes after EARLIEST steps, then for SEARCH passes one after every pass that
-# has EVERY steps, or as many passes: a fit needs some steps to follow, and in a small one an estimate
-# costs as much as a step. Later only the factors of the features and the noise of a square loss
-# follow, after every LATER passes.
+# The first estimate comes after EARLIEST steps, then for SEARCH passes one after each, or after as
+# many as have EVERY steps: a fit needs some steps to follow, and in a small one an estimate costs
+# as much as a step. Later only the factors of the features and the noise of a square loss follow,
+# after every LATER passes.
 EARLIEST, SEARCH = 8, 20
 EVERY, LATER = 2, 5
 # The prior knowledge that features are alike, in links of each: the larger, the more alike are
