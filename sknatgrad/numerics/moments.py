@@ -33,14 +33,13 @@ class Moments(NamedTuple):
     absolute: np.ndarray
     rest: np.ndarray
 
-    def leans_left(self, precision=_DOUBLE):
-        """Which columns have the longer tail on the left, (n_columns,).
+    def signs(self, precision=_DOUBLE):
+        """Those of the skewness, (n_columns,), by which x and -x are told apart in any unit.
 
-        Beyond the rounding errors of values in that precision: x and -x are told apart
-        by it, in whatever units they are.
+        -1 or 1; 1 where there is none but by rounding errors of values in that precision.
         """
         error = _ROUNDING_ERRORS * precision * safe_divide(np.abs(self.mean), self.deviation)
-        return self.skewness < -np.maximum(_SYMMETRIC, error)
+        return np.where(self.skewness < -np.maximum(_SYMMETRIC, error), -1.0, 1.0)
 
 
 def weighted_moments(X, sample_weight=None):

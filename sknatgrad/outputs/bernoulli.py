@@ -40,8 +40,7 @@ class Bernoulli(Output):
 
     def starting_point(self, target, sample_weight, n_outputs):
         # The sign alone: what is called 1 and what 0 makes no difference.
-        swapped = weighted_moments(target.T, sample_weight).leans_left()
-        return np.zeros(n_outputs), np.where(swapped, -1.0, 1.0)
+        return np.zeros(n_outputs), weighted_moments(target.T, sample_weight).signs()
 
     @property
     def _gain(self):

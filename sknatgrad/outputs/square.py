@@ -28,8 +28,7 @@ class Square(Output):
         centre, scale = moments.mean, moments.deviation
         # Below this the deviation is the rounding error of the mean.
         varies = scale > 1e-13 * np.abs(centre)
-        scale = np.where(moments.leans_left(), -scale, scale)
-        return centre, np.where(varies, scale, 0.0)
+        return centre, np.where(varies, scale * moments.signs(), 0.0)
 
     def loss_unit(self, target, sample_weight):
         """The mean variance of the targets."""

@@ -63,13 +63,12 @@ class InputScale:
         input). Dense or CSR X; O(size of X), memory for a few rows.
         """
         moments = weighted_moments(X, sample_weight)
-        centre, scale = moments.mean, moments.deviation
-        constant = scale <= np.maximum(_CONSTANT * np.abs(centre), _SMALLEST)
-        precision = np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps
-        scale = np.where(constant, 0.0, np.where(moments.leans_left(precision), -scale, scale))
-        size = np.abs(scale)
+        size, least = moments.deviation, np.maximum(_CONSTANT * np.abs(moments.mean), _SMALLEST)
+        size = np.where(size > least, size, 0.0)
         rarity = rounded_to_grid(np.clip(safe_divide(size, moments.absolute), 1.0, _RAREST))
-        return cls(centre, scale, safe_divide(moments.rest, scale), rarity)
+        precision = np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps
+        scale = size * moments.signs(precision)
+        return cls(moments.mean, scale, safe_divide(moments.rest, scale), rarity)
 
     @property
     def varies(self):
