@@ -1,15 +1,16 @@
 """How far default fits part when features are written in other units.
 
     python tests/benchmarks/bench_indifference.py [DATA ...] [--activation NAME] [--hidden 100 100]
-        [--unbounded]
+        [--unbounded] [--starts 12]
 
 On the data sets of `bench_race.py`: the largest difference of a test row's prediction after
 whole trainings, in probability or deviations of the target, and behind it that of the median
 row. One hidden layer of 100 units, or others; `--unbounded` lets late momentum be as large as
-it likes. Sparse data are not shifted.
+it likes; `--starts` has as many starts, a row each. Sparse data are not shifted.
 """
 
 import argparse
+import itertools
 import warnings
 from unittest import mock
 
@@ -36,10 +37,10 @@ def changes(X):
 def answers(task, change, **network):
     """Predictions for the test rows of a fit of changed rows, and the passes it took."""
     if task.kind in ("regression", "multioutput"):
-        model = RiemannianMLPRegressor(**network, random_state=0)
+        model = RiemannianMLPRegressor(**network)
         predict = model.predict
     else:
-        model = RiemannianMLPClassifier(**network, random_state=0)
+        model = RiemannianMLPClassifier(**network)
         predict = model.predict_proba
     model.fit(change(task.X_train.astype(float)), task.y_train)
     return np.asarray(predict(change(task.X_test.astype(float)))), model.n_iter_
@@ -52,13 +53,13 @@ def parted(task, change, known, **network):
     return f"{difference.max():.0e}, {np.median(difference):.0e}"
 
 
-def main(names, **network):
+def main(names, n_starts, **network):
     """Print a Markdown table."""
     header = list(changes(np.empty((0, 1))))
     print("| data | passes | " + " | ".join(header) + " |")
     print("|---" * (2 + len(header)) + "|")
-    for name in names:
-        task = load_task(name, 0)
+    for name, start in itertools.product(names, range(n_starts)):
+        task, network["random_state"] = load_task(name, 0), start
         known, n_passes = answers(task, lambda X: X, **network)
         cells = [
             "" if change is None else parted(task, change, known, **network)
@@ -73,6 +74,7 @@ if __name__ == "__main__":
     parser.add_argument("--activation", default=RiemannianMLPClassifier().activation)
     parser.add_argument("--hidden", type=int, nargs="+", default=HIDDEN, help="layer sizes")
     parser.add_argument("--unbounded", action="store_true", help="no bound on late momentum")
+    parser.add_argument("--starts", type=int, default=1, help="how many (default: 1)")
     arguments = parser.parse_args()
     free_steps = np.inf if arguments.unbounded else momentum.FREE_STEPS
     network = {
@@ -81,4 +83,4 @@ if __name__ == "__main__":
     }
     warnings.simplefilter("ignore")
     with threadpool_limits(1), mock.patch.object(momentum, "FREE_STEPS", free_steps):
-        main(arguments.names or NAMES, **network)
+        main(arguments.names or NAMES, arguments.starts, **network)
