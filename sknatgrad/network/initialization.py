@@ -96,8 +96,7 @@ def standard_factor(network, scale=1.0):
 def _opposed(topology, pairs, source, owner, drawn):
     """The numbers drawn for the links, made opposite where units are."""
     first, sign = pairs
-    # Parallel links would be copies of one another for ever.
-    if topology.has_parallel_links or (sign > 0).all():
+    if (sign > 0).all():
         return drawn
     target = topology.n_inputs + owner
     _, drawn_for, pair = np.unique(
@@ -124,6 +123,9 @@ def _opposite_units(network):
     topology = network.topology
     first = np.arange(topology.n_inputs + topology.n_units)
     sign = np.ones(len(first))
+    # Parallel links of a pair would be copies of one another for ever.
+    if topology.has_parallel_links:
+        return first, sign
     feeds_hidden = np.zeros(len(first), dtype=bool)
     feeds_hidden[topology.source[topology.is_weight & ~topology.is_output[topology.owner]]] = True
     feeds_hidden[topology.n_inputs + np.asarray(topology.outputs)] = False
