@@ -353,7 +353,8 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, bl
     theta, counted = rng.normal(size=topology.n_parameters), np.zeros(3)
     evaluation = objective.evaluate(theta)
     found = Curvature(objective, evaluation)
-    assert found._narrow == blocks
+    spectra = {isinstance(spectrum, curvature_module._Spectrum) for spectrum in found._spectra}
+    assert spectra == {blocks}
     degrees, metric = found.determined(0.3), get_metric("bp" if blocks else "qd_bp")
     _, (statistics, _) = objective.differentiate(evaluation, metric)
     for unit in range(n_units + 1):

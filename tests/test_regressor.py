@@ -243,10 +243,11 @@ def test_a_function_of_one_feature_may_oscillate(activation, least):
         y = np.sin(6 * x[:, 0]) + 0.1 * rng.standard_normal(50)
         reg = RiemannianMLPRegressor(activation=activation, random_state=seed).fit(x, y)
         scores.append(reg.score(points, np.sin(6 * points[:, 0])))
-    assert np.mean(scores) > least
+    assert np.mean(scores) > least and min(scores) > 0.85
 
 
-@pytest.mark.parametrize("n_features, seed", [(1, 0), (2, 1)])
+@pytest.mark.parametrize("n_features", [1, 2])
+@pytest.mark.parametrize("seed", range(2))
 def test_no_pass_loses_what_was_learnt(seed, n_features):
     """Units that are active in a few rows get no weights of the inverse size."""
     rng = np.random.default_rng(seed)
