@@ -45,6 +45,8 @@ class Output:
         Whether no loss is negative. That of a density may be: set it to False there.
     multiplicative : bool or ndarray of bool, shape (n_outputs,)
         Whether a shift of the output pre-activations is a factor of the mean.
+    mirrored : bool or ndarray of bool, shape (n_outputs,)
+        Whether the other sign of the output pre-activations fits -y, or 1 - y, as well.
     """
 
     name = None
@@ -54,6 +56,7 @@ class Output:
     link_name = "identity"
     free_scale = False
     multiplicative = False
+    mirrored = False
     nonnegative = True
     n_parameters = 0
 
@@ -156,8 +159,8 @@ class Output:
         """Centre and scale of the output pre-activations at the start.
 
         Two arrays of shape (n_outputs,), by which the outputs of an initial network
-        are shifted and scaled to fit the encoded targets, scale 0 for constant ones and
-        negative where targets of the other sign are to be learnt alike; or None.
+        are shifted and scaled to fit the encoded targets, scale 0 for constant ones; or
+        None.
         """
 
     def loss_unit(self, target, sample_weight):

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from ..network.activations import fill_logistic
-from ..numerics.moments import weighted_moments
 from ._base import Output
 
 # A little less than what overflows.
@@ -24,6 +23,7 @@ class Bernoulli(Output):
 
     name = "bernoulli"
     independent = True
+    mirrored = True
     link_name = "logistic"
     default_activation = "logistic"
 
@@ -37,10 +37,6 @@ class Bernoulli(Output):
     def check_target(self, target):
         if target.size and not (target.min() >= 0 and target.max() <= 1):
             raise ValueError("The Bernoulli output needs targets in [0, 1]: set output='square'.")
-
-    def starting_point(self, target, sample_weight, n_outputs):
-        # The sign alone: what is called 1 and what 0 makes no difference.
-        return np.zeros(n_outputs), weighted_moments(target.T, sample_weight).signs()
 
     @property
     def _gain(self):

@@ -61,6 +61,10 @@ class Mixed(Output):
     def multiplicative(self):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.multiplicative), bool)
 
+    @property
+    def mirrored(self):
+        return self._by_unit(lambda output, rows: np.full(len(rows), output.mirrored), bool)
+
     def _by_unit(self, compute, dtype=float):
         parts = [(rows, compute(output, rows)) for output, rows in self.groups]
         n_units = sum(len(rows) for rows, _ in parts)

@@ -21,14 +21,17 @@ class Square(Output):
     def free_scale(self):
         return isinstance(self.activation, Identity)
 
+    @property
+    def mirrored(self):
+        return self.free_scale
+
     def starting_point(self, target, sample_weight, n_outputs):
         if not self.free_scale:
             return None
         moments = weighted_moments(target.T, sample_weight)
         centre, scale = moments.mean, moments.deviation
         # Below this the deviation is the rounding error of the mean.
-        varies = scale > 1e-13 * np.abs(centre)
-        return centre, np.where(varies, scale * moments.signs(), 0.0)
+        return centre, np.where(scale > 1e-13 * np.abs(centre), scale, 0.0)
 
     def loss_unit(self, target, sample_weight):
         """The mean variance of the targets."""

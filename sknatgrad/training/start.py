@@ -6,27 +6,35 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
+from ..numerics.moments import weighted_moments
 from .data.coordinates import Coordinates, OutputScale
 
 
 def standard_outputs(model, settings, data):
-    """The `OutputScale` of the targets, None where an output has none.
-
-    Those that are the inputs have the signs of these.
-    """
+    """The `OutputScale` of the targets, None where an output has none."""
     n_outputs = model.network.topology.n_outputs
     point = model.output.starting_point(data.target, data.weight, n_outputs)
-    if point is None and settings.reconstructs:
-        point = np.zeros(n_outputs), np.ones(n_outputs)
-    if point is None:
+    signs = _target_signs(model, settings, data)
+    if point is None and signs is None:
         return None
-    centre, scale = point
+    centre, scale = point or (np.zeros(n_outputs), np.ones(n_outputs))
     if settings.streaming:
         size = np.abs(centre)
-        scale = np.where(scale != 0, scale, np.where(size > 0, size, 1.0))
+        scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
+    return OutputScale(centre, scale if signs is None else scale * signs)
+
+
+def _target_signs(model, settings, data):
+    """-1 or 1 for each output, so that targets of the other sign start alike; None for all 1.
+
+    Targets that are the inputs have the signs of these.
+    """
     if settings.reconstructs:
-        scale = np.copysign(scale, data.scale.scale)
-    return OutputScale(centre, scale)
+        return np.where(data.scale.scale < 0, -1.0, 1.0)
+    mirrored = model.output.mirrored
+    if not np.any(mirrored):
+        return None
+    return np.where(mirrored, weighted_moments(data.target.T, data.weight).signs(), 1.0)
 
 
 def standard_coordinates(model, settings, data, outputs):
