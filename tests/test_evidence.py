@@ -23,6 +23,7 @@ from sknatgrad.training.data.coordinates import OutputScale
 from sknatgrad.training.data.dataset import Data, effective_sample_size
 from sknatgrad.training.data.objective import Objective
 from sknatgrad.training.data.scaling import InputScale
+from sknatgrad.training.history import History
 from sknatgrad.training.penalty import curvature as curvature_module
 from sknatgrad.training.penalty import evidence
 from sknatgrad.training.penalty import noise as noise_module
@@ -268,11 +269,15 @@ def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, wa
     )
     for n_constants in (0, 6):
         topology = Topology.layered((n_sources + n_constants, 4))
-        penalty = Penalty(topology, topology.is_weight * 1.0, 20.0, Strength())
-        objective = SimpleNamespace(network=SimpleNamespace(topology=topology), penalty=penalty)
-        varies = np.arange(topology.n_inputs) < n_sources
-        sources = assembly._sources_a_row(objective, varies)
-        found = Evidence(sources_a_row=sources)
+        passes = SimpleNamespace(n_steps=1)
+        passes.objective = SimpleNamespace(
+            network=SimpleNamespace(topology=topology),
+            penalty=Penalty(topology, topology.is_weight * 1.0, 20.0, Strength()),
+        )
+        scale = np.arange(topology.n_inputs) < n_sources
+        data = SimpleNamespace(scale=InputScale(np.zeros(len(scale)), scale, rarity=1.0 + scale))
+        state = SimpleNamespace(strength=Strength(), history=History())
+        found = assembly.make_evidence(data, state, passes)
         assert found._tempered(labels) == pytest.approx(want)
         assert found._tempered(numbers) == 1.0
 

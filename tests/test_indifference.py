@@ -124,6 +124,13 @@ def test_mini_batches_see_the_same_bits(activation, change):
     assert one.loss_curve_ == other.loss_curve_
 
 
+@pytest.mark.parametrize(("name", "rows"), [("digits", 100), ("digits", 30), ("many numbers", 100)])
+def test_nor_do_constants_in_mini_batches_of_any_size(name, rows):
+    """They are no sources: how noisy batches are does not depend on them."""
+    known = trained(name, batch_size=rows)
+    assert np.abs(trained(name, "constants", batch_size=rows) - known).max() < 1e-6
+
+
 @pytest.mark.parametrize("name", slow_but(DATA, *QUICK, "digits"))
 def test_sigmoid_and_tanh_units_learn_the_same(name):
     """The paper's correspondence of units holds over whole trainings."""

@@ -241,6 +241,17 @@ def test_levels_and_groups_partition_the_units(topology):
     np.testing.assert_array_equal(order[topology.grouped_position], np.arange(topology.n_units))
 
 
+def test_fan_in_counts_links_of_chosen_inputs_and_of_all_units(topology):
+    chosen = np.arange(topology.n_inputs) % 2 == 0
+    expected, every = np.zeros(topology.n_units), np.zeros(topology.n_units)
+    for unit in range(topology.n_units):
+        sources = topology.source[topology.row(unit)][1:]
+        every[unit] = len(sources)
+        expected[unit] = sum(s >= topology.n_inputs or bool(chosen[s]) for s in sources)
+    np.testing.assert_array_equal(topology.fan_in(chosen), expected)
+    np.testing.assert_array_equal(topology.fan_in(), every)
+
+
 def test_groups_are_padded_while_that_is_cheap(monkeypatch):
     """Fan-ins that differ a little share a group; at no price each has its own."""
     masks = [np.triu(np.ones((12, 12)))]

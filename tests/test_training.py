@@ -742,10 +742,9 @@ def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
 
 def test_noisy_gradients_are_carried_on_less():
     """By how many sources a hidden unit has for each row of a large batch."""
-    wide, narrow = Topology.layered([300, 4, 2]), Topology.layered([3, 300, 2])
-    shares = [noise_share(wide, rows) for rows in (50, 200, 300, 400, 600, 1000)]
+    shares = [noise_share(np.array([3, 300]), rows) for rows in (50, 200, 300, 400, 600, 1000)]
     np.testing.assert_allclose(shares, [0, 1, 1, 0.5, 0, 0])
-    assert noise_share(narrow, 200) == noise_share(Topology.layered([300, 2]), 200) == 0
+    assert noise_share(np.array([3]), 200) == noise_share(np.array([]), 200) == 0
     momenta = []
     for noise in (0.0, 0.5, 1.0):
         rule = STEP_RULES["trust_region"](1.0)

@@ -111,7 +111,7 @@ def fan_in_groups(topology):
             sources = level.sources[None, : level.indptr[1]]
             units = np.arange(level.units.start, level.units.stop)
             groups.append(FanInGroup(units, level.params, sources))
-    fan_in = topology.lengths - 1
+    fan_in = topology.fan_in()
     classes, largest, wasted = [], 0, 0
     for d in np.unique(fan_in[~full])[::-1]:
         units = np.flatnonzero(~full & (fan_in == d))

@@ -100,3 +100,21 @@ def _build(cls, graph, depth, n_inputs, outputs):
             next_level(n_inputs, levels, part.indptr.astype(int), np.concatenate(lists).astype(int))
         )
     return cls(n_inputs, tuple(levels), number[outputs] - n_inputs, order=order)
+
+
+def check_sizes(sizes):
+    """Layer sizes as a list of integers, at least two."""
+    given = list(sizes) if np.iterable(sizes) else [sizes]
+    whole = all(isinstance(n, Integral) for n in given)
+    if len(given) < 2 or not whole or min(given) < 1:
+        raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes!r}.")
+    return list(map(int, given))
+
+
+def link_table(mask):
+    """Shape, indptr and sources of the links of a mask (n_in, n_out), by target."""
+    if getattr(mask, "ndim", 0) != 2:
+        raise ValueError("A link mask must be a two-dimensional matrix.")
+    by_target = sparse.csc_array(mask, copy=True)
+    clean_links(by_target)
+    return by_target.shape, by_target.indptr.astype(int), by_target.indices.astype(int)

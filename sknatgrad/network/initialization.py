@@ -57,7 +57,7 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     moving = scale[source] != 0
-    fan_in = np.maximum(np.bincount(owner, moving, topology.n_units), 1)
+    fan_in = np.maximum(topology.fan_in(scale[: topology.n_inputs] != 0), 1)
     pairs, drawn = _opposite_units(network), np.zeros(len(owner))
     drawn[moving] = rng.standard_normal(np.count_nonzero(moving))
     drawn = _opposed(topology, pairs, source, owner, drawn) / np.sqrt(fan_in[owner])

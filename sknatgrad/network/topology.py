@@ -12,13 +12,11 @@ level listen to the same sources, that slice is a matrix.
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from numbers import Integral
 
 import numpy as np
-from scipy import sparse
 
 from .fan_in import fan_in_groups
-from .graph import clean_links, from_adjacency
+from .graph import check_sizes, from_adjacency, link_table
 from .level import next_level
 from .random_links import random_table
 
@@ -86,7 +84,7 @@ class Topology:
         ValueError
             If there are fewer than two sizes, or one is below 1.
         """
-        sizes = _check_sizes(sizes)
+        sizes = check_sizes(sizes)
         tables = [
             (np.arange(n_out + 1) * n_in, np.tile(np.arange(n_in), n_out))
             for n_in, n_out in pairwise(sizes)
@@ -126,7 +124,7 @@ class Topology:
         """
         from sklearn.utils import check_random_state
 
-        sizes = _check_sizes(sizes)
+        sizes = check_sizes(sizes)
         rng = check_random_state(random_state)
         n_pairs = len(sizes) - 1
         counts = [n_links] * n_pairs if np.isscalar(n_links) else list(n_links)
@@ -164,7 +162,7 @@ class Topology:
             If shapes do not fit together or the graph has a cycle.
         """
         if isinstance(links, list | tuple):
-            masks = [_link_table(mask) for mask in links]
+            masks = [link_table(mask) for mask in links]
             sizes = [masks[0][0][0]] if masks else []
             for i, ((n_in, n_out), _, _) in enumerate(masks):
                 if n_in != sizes[-1]:
@@ -173,7 +171,7 @@ class Topology:
                         f"the layer before it has {sizes[-1]} units."
                     )
                 sizes.append(n_out)
-            return cls._from_layers(_check_sizes(sizes), [m[1:] for m in masks])
+            return cls._from_layers(check_sizes(sizes), [m[1:] for m in masks])
         return from_adjacency(cls, links, n_inputs, outputs)
 
     @classmethod
@@ -292,6 +290,14 @@ class Topology:
                     overwritten[links.rows] |= links.fresh
         return np.flatnonzero(~overwritten)
 
+    def fan_in(self, counted=None):
+        """Links into each unit, (n_units,); from inputs only those that are `counted`."""
+        if counted is None:
+            return self.lengths - 1
+        # The last entry is of the constant, the source of biases.
+        counts = np.concatenate([counted, np.ones(self.n_units), [0.0]])
+        return np.bincount(self.owner, counts[self.source], self.n_units)
+
     def row(self, unit):
         """The slice of theta that holds the parameters of one computed unit."""
         return slice(int(self.row_starts[unit]), int(self.row_starts[unit + 1]))
@@ -302,20 +308,3 @@ class Topology:
             f"Topology({shape}: {self.n_inputs} inputs, {self.n_units} units, "
             f"{self.n_parameters} parameters)"
         )
-
-
-def _check_sizes(sizes):
-    given = list(sizes) if np.iterable(sizes) else [sizes]
-    whole = all(isinstance(n, Integral) for n in given)
-    if len(given) < 2 or not whole or min(given) < 1:
-        raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes!r}.")
-    return list(map(int, given))
-
-
-def _link_table(mask):
-    """Shape, indptr and sources of the links of a mask (n_in, n_out), by target."""
-    if getattr(mask, "ndim", 0) != 2:
-        raise ValueError("A link mask must be a two-dimensional matrix.")
-    by_target = sparse.csc_array(mask, copy=True)
-    clean_links(by_target)
-    return by_target.shape, by_target.indptr.astype(int), by_target.indices.astype(int)

@@ -57,13 +57,15 @@ def penalty_unit(model, state):
     return raw.loss_unit if raw is not None and np.all(model.output.free_scale) else 1.0
 
 
-def make_passes(model, settings, objective, state):
+def make_passes(model, settings, data, objective, state):
     """The passes that go on from the state: whole batches or mini-batches."""
     guarded = settings.damping_mode == "relative" and settings.damping > 0
-    n_samples = objective.n_samples
+    n_samples, topology = objective.n_samples, model.network.topology
     batch_size = settings.rows_a_step(n_samples)
     whole = settings.whole_batches(n_samples)
-    noise = 0.0 if whole else noise_share(model.network.topology, batch_size)
+    # What was constant so far in a stream may vary later.
+    fan_in = topology.fan_in(None if settings.streaming else data.scale.varies)
+    noise = 0.0 if whole else noise_share(fan_in[~topology.is_output], batch_size)
     metric = training_metric(settings.metric, guarded, noise)
     descent = Descent(metric, settings.damping, settings.damping_mode)
     # Another rule after a fit, whose steps have grown small: a stream goes on for ever.
@@ -82,16 +84,16 @@ def make_passes(model, settings, objective, state):
     if state.metric_key != key or singular:
         state.running, state.metric_key = RunningMetric(metric, 0.0), key
     state.running.metric = metric
-    state.running.window = settings.metric_window(batch_weight, model.network.topology, whole)
+    state.running.window = settings.metric_window(batch_weight, fan_in, whole)
     shared = (descent, state.running, state.rule, state.rng)
     if whole:
         return BatchPass(objective, state.path.average, *shared)
     state.solver = _solver(model, settings, state, descent, batch_size)
-    schedule = _schedule(model, settings, state, n_samples)
+    schedule = _schedule(settings, state, n_samples, fan_in)
     return MiniBatchPass(objective, state.path, *shared, schedule, state.solver)
 
 
-def _schedule(model, settings, state, n_samples):
+def _schedule(settings, state, n_samples, fan_in):
     """The `Schedule` of mini-batches."""
     batch_size, window = settings.rows_a_step(n_samples), state.running.window
     first = settings.n_init_samples
@@ -99,7 +101,7 @@ def _schedule(model, settings, state, n_samples):
         batch_size,
         settings.shuffle,
         int(min(n_samples, window)) if first == "auto" else first,
-        settings.metric_every(batch_size, model.network.topology),
+        settings.metric_every(batch_size, fan_in),
         settings.steps_together(batch_size, window),
         repeats=not settings.streaming,
         longest_average=STREAM_MEMORY / batch_size if settings.streaming else np.inf,
@@ -109,16 +111,10 @@ def _schedule(model, settings, state, n_samples):
 def make_evidence(data, state, passes):
     """What looks for the strength of the penalty, from where the state is."""
     n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
-    sources = _sources_a_row(passes.objective, data.scale.varies)
-    return Evidence(passes.n_steps, n_passes, learnt, data.scale.prior_precision, sources)
-
-
-def _sources_a_row(objective, varies):
-    """How many sources a unit has on average, for each sample; inputs that vary among them."""
-    topology, penalty = objective.network.topology, objective.penalty
-    # The last entry is of links from units.
-    counts = np.append(varies, True)[penalty.feature[topology.is_weight]]
-    return np.count_nonzero(counts) / (topology.n_units * penalty.weight)
+    objective, scale = passes.objective, data.scale
+    fan_in = objective.network.topology.fan_in(scale.varies)
+    sources = fan_in.mean() / objective.penalty.weight
+    return Evidence(passes.n_steps, n_passes, learnt, scale.prior_precision, sources)
 
 
 def _solver(model, settings, state, descent, batch_size):

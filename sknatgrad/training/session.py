@@ -152,7 +152,7 @@ def run(model, settings, data, state, validation=None, observer=None):
         objective = make_objective(model, settings, data, state.coordinates, penalty)
         if settings.streaming:
             renew_start(model, settings, objective, state)
-        passes = make_passes(model, settings, objective, state)
+        passes = make_passes(model, settings, data, objective, state)
     validate = None if validation is None else make_validator(model, settings, state, *validation)
     stopping = make_stopping(model, settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)

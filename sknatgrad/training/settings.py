@@ -22,15 +22,14 @@ BATCHES_AVERAGED, ROWS_A_SOURCE = 20.0, 4.0
 TOGETHER_SHARE = 0.02
 
 
-def noise_share(topology, batch_size):
-    """How noisy the gradients of large batches are, 0 to 1.
+def noise_share(fan_in, batch_size):
+    """How noisy the gradients of large batches are, 0 to 1; `fan_in` that of hidden units.
 
     Nothing as long as a batch has two rows for each source of a hidden unit, all where it
     has one. Small batches are left alone: they are for streams, whose steps are shorter.
     """
     if batch_size < LARGE_BATCH:
         return 0.0
-    fan_in = topology.lengths[~topology.is_output] - 1
     return min(1.0, max(0.0, 2 * fan_in.max(initial=0) / batch_size - 1))
 
 
@@ -129,7 +128,7 @@ class Settings:
         rule.natural = self.metric.reduction.natural
         return rule
 
-    def metric_every(self, batch_size, topology):
+    def metric_every(self, batch_size, fan_in):
         """Steps from one update of the metric to the next.
 
         A batch that is large enough for a metric of its own says much the same as the
@@ -142,7 +141,7 @@ class Settings:
             return 1
         if not self.metric.reduction.factored:
             return METRIC_EVERY
-        return max(METRIC_EVERY, topology.largest_fan_in // FAN_IN_A_STEP)
+        return max(METRIC_EVERY, int(fan_in.max()) // FAN_IN_A_STEP)
 
     def steps_together(self, batch_size, window):
         """Steps whose rows are mixed into the metric at once, averaged over `window` rows."""
@@ -169,11 +168,11 @@ class Settings:
         """Whether the metric is an average over steps."""
         return self.metric_decay not in ("auto", 1.0) or self.rows_a_step(n_samples) < n_samples
 
-    def metric_window(self, batch_weight, topology, whole_batch):
+    def metric_window(self, batch_weight, fan_in, whole_batch):
         """Sample weight over which the metric is averaged."""
         if self.metric_decay == "auto":
             if whole_batch:
                 return 0.0
-            least = max(ROWS_A_SOURCE * (1 + topology.largest_fan_in), SHORTEST_WINDOW)
+            least = max(ROWS_A_SOURCE * (1 + fan_in.max()), SHORTEST_WINDOW)
             return max(BATCHES_AVERAGED * batch_weight, least)
         return batch_weight / self.metric_decay
