@@ -293,6 +293,85 @@ def test_nor_does_what_is_called_1_and_0(settings):
     assert np.abs(p + q - 1).max() > 1e-3
 
 
+# ------------------------------------------------------------ columns without skewness
+def as_many_ones_as_zeros(n_rows, n_columns=8):
+    rng = np.random.default_rng(0)
+    columns = [rng.permutation(np.arange(n_rows) % 2.0) for _ in range(n_columns)]
+    return np.column_stack(columns)
+
+
+def interaction(X):
+    rng = np.random.default_rng(1)
+    return X @ rng.normal(size=X.shape[1]) + 2 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=len(X))
+
+
+TARGETS = {
+    "numbers": interaction,
+    "several numbers": lambda X: np.column_stack([interaction(X), np.sin(3 * interaction(X))]),
+    "counts": lambda X: np.floor(np.exp(interaction(X) / 2 + 2)),
+    "three classes": lambda X: np.digitize(interaction(X), [-0.5, 0.7]),
+    "two classes": lambda X: interaction(X) > 0.3,
+}
+
+
+def predicted(X, y, name, **settings):
+    settings = {"random_state": 0, "max_iter": 40, **settings}
+    if "classes" in name:
+        return RiemannianMLPClassifier(**settings).fit(X, y).predict_proba(X)
+    loss = "poisson" if name == "counts" else "squared_error"
+    predictions = RiemannianMLPRegressor(loss=loss, **settings).fit(X, y).predict(X)
+    return predictions / np.std(y, axis=0)
+
+
+@pytest.mark.parametrize("form", [lambda X: X, lambda X: sparse.csr_array(2 * X - 1)])
+@pytest.mark.parametrize("n_rows", [200, 1500])
+@pytest.mark.parametrize("name", TARGETS)
+def test_exchanging_0_and_1_changes_nothing_where_there_are_as_many_of_both(name, n_rows, form):
+    """They have no skewness; what goes together with the target tells them apart."""
+    X = as_many_ones_as_zeros(n_rows)
+    y = TARGETS[name](X)
+    known, other = (predicted(form(Z), y, name) for Z in (X, 1 - X))
+    assert np.abs(other - known).max() < 1e-6
+
+
+@pytest.mark.parametrize("settings", [{}, {"class_weight": "balanced"}, {"batch_size": 50}])
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_nor_does_exchanging_classes_of_the_same_weight(share, settings):
+    X = np.random.default_rng(0).gamma(2.0, size=(200, 4))
+    y = np.argsort(np.argsort(X[:, 0] + np.sin(X[:, 1]))) < share * len(X)
+    p, q = (predicted(X, t, "classes", **settings) for t in (y, ~y))
+    np.testing.assert_allclose(p, q[:, ::-1], atol=1e-6)
+
+
+def test_nor_does_a_grid_read_backwards():
+    """With targets that have a skewness, or none but that of another feature."""
+    x = np.linspace(-1, 1, 81)[:, None]
+    y = np.sin(4 * x[:, 0]) + x[:, 0] ** 2
+    assert np.abs(predicted(-x, y, "numbers") - predicted(x, y, "numbers")).max() < 1e-6
+    X, odd = np.column_stack([x, np.exp(x)]), np.sin(4 * x[:, 0])
+    for other, target, sign in [(X * [-1, 1], odd, 1), (X, -odd, -1), (X * [-1, -1], -odd, -1)]:
+        known = predicted(X, odd, "numbers")
+        assert np.abs(sign * predicted(other, target, "numbers") - known).max() < 1e-6
+
+
+@pytest.mark.parametrize("output", ["bernoulli", "square"])
+def test_nor_does_it_change_auto_encoders(output):
+    rng = np.random.default_rng(0)
+    X = as_many_ones_as_zeros(200, 4)
+    X = np.hstack([X, X * (rng.random(X.shape) < 0.9)])
+    ours = RiemannianAutoEncoder((6, 2, 6), output=output, max_iter=40, random_state=0)
+    expected = ours.fit(X).predict(X)
+    np.testing.assert_allclose(1 - ours.fit(1 - X).predict(1 - X), expected, atol=1e-6)
+
+
+def test_nothing_tells_signs_where_all_is_symmetric():
+    """The control: parity of all strings of bits is the same the other way round."""
+    X = np.array(list(itertools.product([0.0, 1.0], repeat=6)))
+    y = X.sum(axis=1) % 2
+    apart = predicted(1 - X, y, "two classes") - predicted(X, y, "two classes")
+    assert np.abs(apart).max() > 1e-2
+
+
 def test_rewritten_units_start_as_what_they_rewrite():
     """Opposite pairs, biases and all: initial networks are equal functions."""
     network = Network.build(Topology.layered([3, 4, 4, 1]), ["relu", "log_relu"], "identity")

@@ -36,10 +36,13 @@ class Moments(NamedTuple):
     def signs(self, precision=_DOUBLE):
         """Those of the skewness, (n_columns,), by which x and -x are told apart in any unit.
 
-        -1 or 1; 1 where there is none but by rounding errors of values in that precision.
+        -1 or 1; 0 where there is none but by rounding errors of values in that precision,
+        1 where nothing varies.
         """
         error = _ROUNDING_ERRORS * precision * safe_divide(np.abs(self.mean), self.deviation)
-        return np.where(self.skewness < -np.maximum(_SYMMETRIC, error), -1.0, 1.0)
+        symmetric = np.abs(self.skewness) <= np.maximum(_SYMMETRIC, error)
+        signs = np.where(symmetric, 0.0, np.sign(self.skewness))
+        return np.where(self.deviation > 0, signs, 1.0)
 
 
 def weighted_moments(X, sample_weight=None):

@@ -24,6 +24,7 @@ from .assembly import (
 from .data.coordinates import Coordinates
 from .first_rows import FirstRows
 from .history import History
+from .orientation import oriented
 from .penalty.comparison import criterion
 from .penalty.evidence import sample
 from .penalty.l2 import Strength
@@ -65,6 +66,7 @@ def begin(model, settings, data, rng, previous=None):
     """
     outputs = standard_outputs(model, settings, data)
     standard = standard_coordinates(model, settings, data, outputs)
+    standard = oriented(model, settings, standard, data)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
         parameters = start_parameters(model, standard, coordinates, rng)

@@ -6,35 +6,20 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
-from ..numerics.moments import weighted_moments
 from .data.coordinates import Coordinates, OutputScale
 
 
 def standard_outputs(model, settings, data):
-    """The `OutputScale` of the targets, None where an output has none."""
+    """The `OutputScale` of the targets, None where an output has neither one nor a sign."""
     n_outputs = model.network.topology.n_outputs
     point = model.output.starting_point(data.target, data.weight, n_outputs)
-    signs = _target_signs(model, settings, data)
-    if point is None and signs is None:
+    if point is None and not np.any(model.output.mirrored):
         return None
     centre, scale = point or (np.zeros(n_outputs), np.ones(n_outputs))
     if settings.streaming:
         size = np.abs(centre)
         scale = np.where(scale > 0, scale, np.where(size > 0, size, 1.0))
-    return OutputScale(centre, scale if signs is None else scale * signs)
-
-
-def _target_signs(model, settings, data):
-    """-1 or 1 for each output, so that targets of the other sign start alike; None for all 1.
-
-    Targets that are the inputs have the signs of these.
-    """
-    if settings.reconstructs:
-        return np.where(data.scale.scale < 0, -1.0, 1.0)
-    mirrored = model.output.mirrored
-    if not np.any(mirrored):
-        return None
-    return np.where(mirrored, weighted_moments(data.target.T, data.weight).signs(), 1.0)
+    return OutputScale(centre, scale)
 
 
 def standard_coordinates(model, settings, data, outputs):
@@ -54,10 +39,10 @@ def training_coordinates(model, settings, standard, data):
         inputs = inputs.without_centre()
     # Steps on whole batches are rounded themselves; thousands on mini-batches let errors grow.
     rounded = not (settings.streaming or settings.whole_batches(data.X.shape[0]))
-    return Coordinates(model.network, inputs, _free_outputs(model, standard.outputs), rounded)
+    return Coordinates(model.network, inputs, free_outputs(model, standard.outputs), rounded)
 
 
-def _free_outputs(model, outputs):
+def free_outputs(model, outputs):
     """The standard coordinates of those outputs whose targets can be expressed in any units."""
     free = model.output.free_scale
     if outputs is None or not np.any(free):
@@ -68,7 +53,7 @@ def _free_outputs(model, outputs):
 
 def raw_target_scale(model, outputs, coordinates):
     """The scale of the targets, where training takes them as given; None elsewhere."""
-    outputs = _free_outputs(model, outputs)
+    outputs = free_outputs(model, outputs)
     if outputs is None or coordinates.outputs is not None:
         return None
     with np.errstate(over="ignore"):

@@ -31,6 +31,10 @@ class OutputScale:
         scaled = (target - self.centre[:, None]) / self.scale[:, None]
         return rounded_to_grid(scaled) if rounded else scaled
 
+    def turned(self, signs):
+        """The same with some signs changed, (n_outputs,) of -1 and 1."""
+        return replace(self, scale=self.scale * signs)
+
     @property
     def loss_unit(self):
         """What a unit of square loss in these coordinates is worth."""

@@ -47,6 +47,8 @@ class InputScale:
         from, the larger. None where it is not of data.
     guessed : ndarray of bool, shape (n_inputs,), or None
         Inputs that were constant at their centre so far.
+    symmetric : bool or ndarray of bool, shape (n_inputs,)
+        Inputs without skewness, whose scale is positive unless they are `turned`.
     """
 
     centre: np.ndarray
@@ -54,6 +56,7 @@ class InputScale:
     rest: np.ndarray | float = 0.0
     rarity: np.ndarray | None = None
     guessed: np.ndarray | None = None
+    symmetric: np.ndarray | bool = False
 
     @classmethod
     def of_data(cls, X, sample_weight=None):
@@ -67,8 +70,11 @@ class InputScale:
         size = np.where(size > least, size, 0.0)
         rarity = rounded_to_grid(np.clip(safe_divide(size, moments.absolute), 1.0, _RAREST))
         precision = np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps
-        scale = size * moments.signs(precision)
-        return cls(moments.mean, scale, safe_divide(moments.rest, scale), rarity)
+        signs = moments.signs(precision)
+        scale = size * np.where(signs < 0, -1.0, 1.0)
+        symmetric = (signs == 0) & (size > 0)
+        rest = safe_divide(moments.rest, scale)
+        return cls(moments.mean, scale, rest, rarity, symmetric=symmetric)
 
     @property
     def varies(self):
@@ -108,6 +114,10 @@ class InputScale:
         scale = self.scale / other.divisor
         centre = (self.centre - other.centre) / other.divisor + self.rest * scale - other.rest
         return InputScale(rounded_to_grid(centre) if rounded else centre, scale)
+
+    def turned(self, signs):
+        """The same with some signs changed, (n_inputs,) of -1 and 1."""
+        return replace(self, scale=self.scale * signs, rest=self.rest * signs)
 
     def with_fallback(self):
         """Inputs that were constant so far get the scale of their value, or 1."""
