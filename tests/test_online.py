@@ -470,7 +470,7 @@ def test_an_interrupt_among_the_first_rows_loses_nothing(monkeypatch):
     before, loss = flat(est), est.loss_
     with monkeypatch.context() as patch:
 
-        def interrupt(self, history):
+        def interrupt(self):
             raise KeyboardInterrupt
 
         patch.setattr(MiniBatchPass, "run", interrupt)

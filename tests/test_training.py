@@ -356,9 +356,9 @@ def batch_pass(objective, parameters, rule, metric="bp"):
 def test_rejected_step_changes_nothing(rule):
     """Parameters keep their bits and the direction is not computed again."""
     objective, parameters = objective_of()
-    passes, history = batch_pass(objective, parameters, STEP_RULES[rule](1e-3)), History()
-    passes.run(history)
-    passes.run(history)
+    passes = batch_pass(objective, parameters, STEP_RULES[rule](1e-3))
+    passes.run()
+    passes.run()
     before = passes.parameters.copy()
     passes.rule.rate = passes.rule.largest_rate = 1e3
     passes.rule.radius = 1e9
@@ -373,11 +373,11 @@ def test_rejected_step_changes_nothing(rule):
 
     for name in count:
         setattr(objective, name, counting(name, getattr(objective, name)))
-    rejected = history.n_rejected
-    loss, _ = passes.run(history)
+    rejected = passes.n_rejected
+    loss, _ = passes.run()
     direction = passes._direction[0].copy()
-    passes.run(history)
-    assert history.n_rejected == rejected + 2 and count == {"evaluate": 2, "differentiate": 1}
+    passes.run()
+    assert passes.n_rejected == rejected + 2 and count == {"evaluate": 2, "differentiate": 1}
     np.testing.assert_array_equal(passes.parameters, before)
     np.testing.assert_array_equal(passes._direction[0], direction)
     assert loss == objective.evaluate(before).loss
@@ -394,10 +394,9 @@ def test_random_metric_is_drawn_anew_after_a_rejected_step():
         return gradient, statistics
 
     objective.differentiate = watched
-    history = History()
     for _ in range(3):
-        passes.run(history)
-    assert history.n_rejected == 3
+        passes.run()
+    assert passes.n_rejected == 3
     np.testing.assert_array_equal(passes.parameters, parameters)
     assert not np.allclose(moduli[0], moduli[1]) and not np.allclose(moduli[1], moduli[2])
 
@@ -409,7 +408,7 @@ def test_accepted_step_is_parameters_plus_rate_times_direction():
     metric = get_metric("qd_fisher")
     gradient, statistics = objective.differentiate(objective.evaluate(parameters), metric)
     d = metric.solve(objective.network.topology, statistics, gradient, 0.01, "relative")
-    loss, _ = passes.run(History())
+    loss, _ = passes.run()
     assert_close(passes.parameters, parameters + 0.3 * d, 1e-14)
     assert loss == objective.evaluate(passes.parameters).loss
 
@@ -672,7 +671,7 @@ def test_pass_sees_every_row_once():
     """The pass's loss is the weighted mean of batch losses; with a rate of 0 that of all rows."""
     objective, parameters = objective_of()
     passes = mini_pass(objective, parameters, STEP_RULES["constant"](0.0), batch_size=7)
-    loss, _ = passes.run(History())
+    loss, _ = passes.run()
     assert loss == pytest.approx(objective.evaluate(parameters).loss)
     np.testing.assert_array_equal(passes.parameters, parameters)
     assert passes.path.n_steps == 6
@@ -685,7 +684,7 @@ def test_batches_of_a_pass_are_equally_large(batch_size, sizes):
     passes = mini_pass(objective, parameters, STEP_RULES["constant"](0.0), batch_size)
     seen, step = [], passes._step
     passes._step = lambda part, *rest: seen.append(part.n_samples) or step(part, *rest)
-    passes.run(History())
+    passes.run()
     assert sum(seen) == objective.n_samples and set(seen) == sizes
 
 
@@ -697,7 +696,7 @@ def test_rows_enter_the_metric_together(batch_size):
     passes = mini_pass(objective, parameters, rule, batch_size, steps_together=4)
     passes.running.window, follow = 10.0, passes.solver.update
     passes.solver.update = lambda part, *rest: parts.append(part) or follow(part, *rest)
-    loss, _ = passes.run(History())
+    loss, _ = passes.run()
     assert loss == pytest.approx(objective.evaluate(parameters).loss)
     assert passes.path.n_steps == -(-objective.n_samples // batch_size)
     sizes = [part.n_samples for part in parts]
@@ -726,17 +725,17 @@ def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
 
     monkeypatch.setattr("sknatgrad.training.steps.mini_batch_pass.steepest", recorded)
     for _ in range(3):
-        passes.run(History())
+        passes.run()
     places, directions = map(np.array, zip(*taken, strict=True))
     steps, n = np.diff(places, axis=0), passes.n_steps
     np.testing.assert_allclose(steps[: n + 1], 0.01 * directions[: n + 1], rtol=1e-8, atol=1e-12)
     want = 0.01 * directions[n + 1 : -1] + 0.5 * steps[n:-1]
     np.testing.assert_allclose(steps[n + 1 :], want, rtol=1e-8, atol=1e-12)
-    passes._checked_step = lambda part, current, step, *rest: (current.parameters, 0.25)
+    passes._checked = lambda step, part, current, trusted: (current.parameters, 0.25)
     part = objective.rows(np.arange(7))
     step = np.ones(len(parameters))
     carried = 1 + 0.5 * passes._last_step
-    passes._momentum_step(part, part.evaluate(parameters), step, True, History())
+    passes._take(step, part, part.evaluate(parameters), True)
     np.testing.assert_allclose(passes._last_step, 0.25 * carried)
 
 
@@ -757,16 +756,16 @@ def test_noisy_gradients_are_carried_on_less():
 def test_mini_batch_overflow_is_rejected():
     """A step to where the loss is not finite is cancelled; the next batch goes on."""
     objective, parameters = objective_of("square", weighted=False)
-    passes, history = mini_pass(objective, parameters, STEP_RULES["constant"](1e308)), History()
+    passes = mini_pass(objective, parameters, STEP_RULES["constant"](1e308))
     with np.errstate(all="ignore"):
-        passes.run(history)
-    assert 0 < history.n_rejected <= passes.n_steps
+        passes.run()
+    assert 0 < passes.n_rejected <= passes.n_steps
     np.testing.assert_array_equal(passes.parameters, parameters)
 
 
 # ------------------------------------------------------------------- stopping
 class Scripted:
-    """Passes whose losses are given in advance; parameters count them."""
+    """Passes whose losses are given in advance; parameters and cancelled steps count them."""
 
     class rule:
         rate = 1.0
@@ -782,7 +781,11 @@ class Scripted:
     def path(self):
         return Path.starting_at(self.parameters)
 
-    def run(self, history):
+    @property
+    def n_rejected(self):
+        return self.number
+
+    def run(self):
         self.number += 1
         return (self.losses[self.number - 1],) * 2
 
@@ -836,11 +839,11 @@ def test_best_scores_are_restored():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_overflow_keeps_the_pass_before(bad):
-    """The error names its reason; parameters and curves end at the last whole pass."""
+    """The error names its reason; parameters, curves and counts end at the last whole pass."""
     trainer = Trainer(Scripted([3, 2, bad, 1]), History(), Stopping(4, 0.0, 9))
     with pytest.raises(ValueError, match="non-finite"):
         trainer.run()
-    assert trainer.n_iter == 2 and trainer.parameters[0] == 2
+    assert trainer.n_iter == 2 and trainer.parameters[0] == 2 and trainer.n_rejected == 2
     assert trainer.history.losses == [3, 2] and len(trainer.history.rates) == 2
 
 

@@ -166,6 +166,7 @@ def run(model, settings, data, state, validation=None, observer=None):
     except NotFiniteError as problem:
         error = problem
     state.path = trainer.path
+    state.history.n_rejected += trainer.n_rejected
     if adapts:
         strength, unit = penalty.strength, penalty_unit(model, state)
         state.strength = replace(strength, alpha=strength.alpha / unit, n_passes=evidence.n_passes)

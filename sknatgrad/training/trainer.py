@@ -42,6 +42,7 @@ class _Reached:
     n_iter: int
     path: object
     strength: object
+    n_rejected: int
 
 
 class NotFiniteError(ValueError):
@@ -59,11 +60,11 @@ class Trainer:
     validate : callable, optional
         Takes parameters, returns (score, loss) on held-out data. What counts is then
         the best score, and of equal scores the lowest loss: its parameters are kept.
-    evidence : Evidence, optional
-        Chooses the strength of the penalty now and then.
     observer : object, optional
         Told of each pass: ``begin()`` before it, ``end(number, loss, score or None,
         path)`` after it; a true value stops the training.
+    evidence : Evidence, optional
+        Chooses the strength of the penalty now and then.
 
     Attributes
     ----------
@@ -109,6 +110,11 @@ class Trainer:
         return self._reached.n_iter
 
     @property
+    def n_rejected(self):
+        """Steps in them that were not taken."""
+        return self._reached.n_rejected
+
+    @property
     def path(self):
         """After the last of them; the best one, once there is a validation."""
         return self._reached.path if self._best_path is None else self._best_path
@@ -120,7 +126,7 @@ class Trainer:
 
     def _now(self, n_iter):
         strength = None if self.evidence is None else self.passes.objective.penalty.strength
-        return _Reached(n_iter, self.passes.path, strength)
+        return _Reached(n_iter, self.passes.path, strength, self.passes.n_rejected)
 
     def _drop_unfinished(self):
         n_losses, n_scores = self._before
@@ -154,7 +160,7 @@ class Trainer:
         """Losses of one pass, and score and loss on held-out data (None without)."""
         if self.evidence is not None and self.evidence.due:
             self._adapt()
-        loss, data_loss = self.passes.run(self.history)
+        loss, data_loss = self.passes.run()
         parameters = self.passes.parameters
         if not (np.isfinite(loss) and np.isfinite(parameters).all()):
             raise NotFiniteError(

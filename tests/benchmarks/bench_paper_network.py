@@ -17,7 +17,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize, set_kernels
-from sknatgrad.training import BatchPass, Descent, History, Objective, RunningMetric
+from sknatgrad.training import BatchPass, Descent, Objective, RunningMetric
 from sknatgrad.training.steps.step_rules import Adaptive
 
 SIZES, LINKS, SIDES = (100, 30, 10, 30, 100), 5, ("source", "source", "target", "target")
@@ -99,8 +99,7 @@ def training_step(name, network, theta, X):
     descent, running = Descent(metric, 1e-4, "absolute"), RunningMetric(metric, 0.0)
     rng = np.random.RandomState(0)
     passes = BatchPass(objective, theta, descent, running, Adaptive(0.01), rng)
-    history = History()
-    return lambda: passes.run(history)
+    return passes.run
 
 
 def measure(steps, rounds, slow, length):

@@ -16,7 +16,6 @@ from sknatgrad.training import (
     BatchPass,
     Coordinates,
     Descent,
-    History,
     InputScale,
     Objective,
     RunningMetric,
@@ -60,8 +59,7 @@ def curve(metric, X, y, seed, n_steps=30):
     theta = initialize(network, rng)
     descent = Descent(metric, 0.01, "relative")
     passes = BatchPass(objective, theta, descent, RunningMetric(metric, 0.0), LineSearch(1.0), rng)
-    history = History()
-    losses = [passes.run(history)[0] for _ in range(n_steps)]
+    losses = [passes.run()[0] for _ in range(n_steps)]
     stuck = sum(b >= a for a, b in pairwise(losses))
     return losses, stuck
 

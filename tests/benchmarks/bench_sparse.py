@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize, set_kernels
-from sknatgrad.training import BatchPass, Descent, History, Objective, RunningMetric
+from sknatgrad.training import BatchPass, Descent, Objective, RunningMetric
 from sknatgrad.training.steps.step_rules import Constant
 
 
@@ -35,8 +35,7 @@ def training_step(name, network, theta, X, y):
     descent = Descent(metric, 1e-4, "absolute")
     rng, running = np.random.RandomState(0), RunningMetric(metric, 0.0)
     passes = BatchPass(objective, theta, descent, running, Constant(1e-9), rng)
-    history = History()
-    return lambda: passes.run(history)
+    return passes.run
 
 
 def main():

@@ -22,6 +22,11 @@ class BatchPass:
     running : RunningMetric
     rule : StepRule
     rng : RandomState
+
+    Attributes
+    ----------
+    n_rejected : int
+        Steps so far that were not taken.
     """
 
     n_steps = 1
@@ -30,7 +35,7 @@ class BatchPass:
         self.objective, self.descent, self.rule = objective, descent, rule
         self.running, self.rng = running, rng
         self._current = objective.evaluate(parameters)
-        self._direction, self._momentum = None, Momentum()
+        self._direction, self._momentum, self.n_rejected = None, Momentum(), 0
         # Without hidden units a metric lacks next to nothing, and steps are Newton's.
         topology = objective.network.topology
         self._moves = rule.searches and topology.n_units > topology.n_outputs
@@ -58,12 +63,12 @@ class BatchPass:
         self._direction, self.rule.exhausted = None, False
         return self._current.loss - before
 
-    def run(self, history):
+    def run(self):
         """One step; returns the penalised and the data loss after it."""
         if self._direction is None:
             self._aim()
         if not self.rule.exhausted:
-            self._search(history)
+            self._search()
         return self._current.loss, self._current.data_loss
 
     def _aim(self):
@@ -78,13 +83,13 @@ class BatchPass:
                 self.objective, self._current, gradient, *self._direction
             )
 
-    def _search(self, history):
+    def _search(self):
         following = self.rule.search(self.objective, self._current, *self._direction)
         if following is not None:
             if self._moves:
                 self._momentum.keep(following.parameters - self._current.parameters)
             self._current, self._direction = following, None
             return
-        history.n_rejected += 1
+        self.n_rejected += 1
         if self._momentum.forget() or self.descent.metric.modulus.random:
             self.rule.exhausted, self._direction = False, None

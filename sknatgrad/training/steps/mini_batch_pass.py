@@ -72,6 +72,11 @@ class MiniBatchPass:
     rng : RandomState
     schedule : Schedule
     solver : Refactored, optional
+
+    Attributes
+    ----------
+    n_rejected : int
+        Steps so far that were not taken.
     """
 
     def __init__(
@@ -87,7 +92,7 @@ class MiniBatchPass:
     ):
         self.objective, self.path, self.descent, self.rule = objective, path, descent, rule
         self.running, self.rng, self.schedule = running, rng, schedule
-        self._solve, self._sample, self._last_step = None, None, None
+        self._solve, self._sample, self._last_step, self.n_rejected = None, None, None, 0
         self.solver = Refactored(descent) if solver is None else solver
         if running.statistics is None and schedule.n_init_samples > schedule.batch_size:
             first = objective.rows(slice(0, schedule.n_init_samples))
@@ -118,7 +123,7 @@ class MiniBatchPass:
         self._solve = None
         return change
 
-    def run(self, history):
+    def run(self):
         """One pass; returns means of the batch losses, each before its step.
 
         With the penalty, and without.
@@ -136,7 +141,7 @@ class MiniBatchPass:
             part = self.objective.rows(order[start:stop])
             if part.total_weight > 0:
                 places = [slice(b.start - start, b.stop - start) for b in together]
-                total += self._steps(part, places, history)
+                total += self._steps(part, places)
         self.running.settle()
         if self.objective.total_weight == 0:
             return 0.0, 0.0
@@ -154,16 +159,16 @@ class MiniBatchPass:
         steps, every = self.path.n_steps, self.schedule.metric_every
         return self._solve is None or steps < _EAGER_STEPS or steps % every == 0
 
-    def _steps(self, rows, places, history):
+    def _steps(self, rows, places):
         """Steps on the batches at these places of some rows; sums of their losses before each."""
         if len(places) == 1:
-            return np.array(self._step(rows, history, self._metric_is_due()))
+            return np.array(self._step(rows, self._metric_is_due()))
         self._update_metric(rows, rows.evaluate(self.path.last))
         parts = map(rows.rows, places)
-        steps = [self._step(part, history, False) for part in parts if part.total_weight > 0]
+        steps = [self._step(part, False) for part in parts if part.total_weight > 0]
         return np.sum(steps, axis=0)
 
-    def _step(self, part, history, metric_is_due):
+    def _step(self, part, metric_is_due):
         current = part.evaluate(self.path.last)
         if metric_is_due:
             gradient = self._update_metric(part, current)
@@ -172,23 +177,21 @@ class MiniBatchPass:
         direction, slope = steepest(self._solve, gradient)
         rate = self.rule.propose(slope, current.loss)
         trusted = rate <= _UNCHECKED_RATE and rate**2 * slope / 2 <= _UNCHECKED_CHANGE
-        if self.rule.momentum:
-            following = self._momentum_step(part, current, rate * direction, trusted, history)
-        else:
-            following, _ = self._checked_step(part, current, direction, rate, trusted, history)
-        if following is not None:
-            self.path = self.path.advanced(following, self.schedule.longest_average)
+        self._take(rate * direction, part, current, trusted)
         return part.total_weight * current.loss, part.total_weight * current.data_loss
 
-    def _momentum_step(self, part, current, step, trusted, history):
-        """The next iterate after a step of heavy-ball momentum, or None."""
+    def _take(self, step, part, current, trusted):
+        """Go on by a step, or as much of it as can be taken, and by a share of the last one."""
         if self._last_step is not None:
             step += self.rule.momentum * self._last_step
-        following, share = self._checked_step(part, current, step, 1.0, trusted, history)
-        if share < 1.0:
-            step *= share
-        self._last_step = None if following is None else step
-        return following
+        following, share = self._checked(step, part, current, trusted)
+        self._last_step = None
+        if following is None:
+            self.n_rejected += 1
+            return
+        self.path = self.path.advanced(following, self.schedule.longest_average)
+        if self.rule.momentum:
+            self._last_step = step if share == 1.0 else share * step
 
     def _update_metric(self, part, current):
         """Minus the gradient on some rows, by which the metric is brought up to date."""
@@ -202,20 +205,20 @@ class MiniBatchPass:
         self._solve = self.solver.update(part, point, self.running)
         return gradient
 
-    def _checked_step(self, part, current, direction, rate, trusted, history):
-        """The next iterate, None for a rejected step, and the rate that leads there.
+    def _checked(self, step, part, current, trusted):
+        """The next iterate, None for a rejected step, and the share of the step that leads there.
 
         Steps into the unknown are checked on their own batch: where they go the metric
         may not be what it is here.
         """
+        share = 1.0
         for _ in range(_TRIALS):
-            following, finite = ahead(current.parameters, direction, rate)
+            following, finite = ahead(current.parameters, step, share)
             if finite:
                 if trusted:
-                    return following, rate
+                    return following, share
                 loss = part.evaluate(following).loss
                 if loss < np.inf and loss <= current.loss + self.rule.slack:
-                    return following, rate
-            rate /= 4
-        history.n_rejected += 1
+                    return following, share
+            share /= 4
         return None, 0.0
