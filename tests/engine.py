@@ -22,10 +22,21 @@ from sknatgrad.network import (
     initialize,
 )
 from sknatgrad.outputs import OUTPUTS, Bernoulli, Mixed, get_output
+from sknatgrad.training import Data, Model, Objective
 
 KINDS = ("layered", "sparse", "skip")
 KNOWN_OUTPUTS = [name for name in OUTPUTS if name in ref.OUTPUTS]
 KNOWN_ACTIVATIONS = [name for name in ACTIVATIONS if name in ref.ACTIVATIONS]
+
+
+def scale_of(X, weight=None):
+    """The `InputScale` of rows."""
+    return Data(X, None, weight).scale
+
+
+def objective_on(network, output, X, target, weight=None, **options):
+    """The `Objective` of a network with that output on rows."""
+    return Objective(Model(network, output), Data(X, target, weight), **options)
 
 
 def allowed_activations(output):

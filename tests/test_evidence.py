@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from engine import objective_on
 from scipy import sparse
 from selection import spread
 from sklearn.base import clone
@@ -21,7 +22,6 @@ from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly
 from sknatgrad.training.data.coordinates import OutputScale
 from sknatgrad.training.data.dataset import Data, effective_sample_size
-from sknatgrad.training.data.objective import Objective
 from sknatgrad.training.data.scaling import InputScale
 from sknatgrad.training.history import History
 from sknatgrad.training.penalty import curvature as curvature_module
@@ -98,7 +98,8 @@ def an_objective(output, n_samples=30):
     standard = np.where(topology.is_weight, np.concatenate(rows), 0.0)
     penalty = Penalty(topology, standard, float(n_samples), Strength(0.7))
     network = Network.build(topology)
-    return Objective(network, get_output(output), X, target, None, penalty), rng.normal(size=37)
+    objective = objective_on(network, get_output(output), X, target, penalty=penalty)
+    return objective, rng.normal(size=37)
 
 
 class Slow:
@@ -107,7 +108,7 @@ class Slow:
     def __init__(self, objective, theta):
         self.objective, self.theta = objective, theta
         first, second = theta[:25].reshape(5, 5), theta[25:].reshape(2, 6)
-        X = objective.X
+        X = objective.data.X
         hidden = np.tanh(X @ first[:, 1:].T + first[:, 0])
         out = hidden @ second[:, 1:].T + second[:, 0]
         mean, self.variance = {
@@ -116,7 +117,7 @@ class Slow:
             "poisson": lambda v: (np.exp(v), np.exp(v)),
         }[objective.output.name](out)
         self.knows_noise = objective.output.name == "bernoulli"
-        self.residuals = objective.target.T - mean
+        self.residuals = objective.data.target.T - mean
         at_hidden = (self.variance @ second[:, 1:] ** 2) * (1 - hidden**2) ** 2
         self.layers = [(X, at_hidden, 0), (hidden, self.variance, 25)]
 
@@ -142,7 +143,7 @@ class Slow:
         """By the residuals, and how far the outputs go together."""
         n = len(self.residuals)
         relative = self.residuals / np.sqrt(self.variance.mean(axis=0))
-        told = self.objective.target.T if self.knows_noise else relative
+        told = self.objective.data.target.T if self.knows_noise else relative
         spread = np.cov(told.T, bias=True)
         size, trace = np.sum(spread**2), np.trace(spread)
         if not self.knows_noise:
@@ -354,7 +355,8 @@ def test_units_with_sources_of_their_own_share_the_cost(monkeypatch, n_units, bl
     topology = Topology.random_links((40, n_units, 1), 20, random_state=0)
     penalty = Penalty(topology, topology.is_weight * 1.0, 50.0, Strength(0.3))
     X, target = rng.normal(size=(50, 40)), rng.normal(size=(1, 50))
-    objective = Objective(Network.build(topology), get_output("square"), X, target, None, penalty)
+    network, output = Network.build(topology), get_output("square")
+    objective = objective_on(network, output, X, target, penalty=penalty)
     theta, counted = rng.normal(size=topology.n_parameters), np.zeros(3)
     evaluation = objective.evaluate(theta)
     found = Curvature(objective, evaluation)
@@ -383,7 +385,7 @@ def test_few_rows_determine_few_directions(n_samples):
     X = rng.normal(size=(n_samples, 60)) * np.exp(rng.normal(size=60))
     target, theta = rng.normal(size=(2, n_samples)), 0.1 * rng.normal(size=topology.n_parameters)
     network, output = Network.build(topology), get_output("square")
-    objective = Objective(network, output, X, target, None, penalty)
+    objective = objective_on(network, output, X, target, penalty=penalty)
     found = Curvature(objective, objective.evaluate(theta))
     first, second = theta[:183].reshape(3, 61), theta[183:].reshape(2, 4)
     slope = 1 - np.tanh(X @ first[:, 1:].T + first[:, 0]) ** 2

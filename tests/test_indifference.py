@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from engine import scale_of
 from scipy import sparse
 from selection import slow_but, spread
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
@@ -19,7 +20,6 @@ from sknatgrad import (
     initialize,
     reparametrize,
 )
-from sknatgrad.training import InputScale
 
 
 def many_rows(kind):
@@ -224,14 +224,14 @@ def test_symmetric_features_far_from_0_keep_their_signs():
     levels = np.repeat(np.arange(-1.0, 2.0)[:, None], 11, axis=1) / 8
     for n_copies in (333, 3333):
         tiled = np.repeat(levels, n_copies, axis=0) + np.linspace(0.9e5, 1.1e5, 11).round()
-        assert (InputScale.of_data(tiled).scale > 0).all()
+        assert (scale_of(tiled).scale > 0).all()
     rng = np.random.default_rng(5)
     x = np.linspace(-1, 1, 100)
     X = np.column_stack([rng.permutation(x), rng.permutation(x), rng.permutation(x**3)])
-    far = InputScale.of_data(1e-4 * X + 1e3)
-    assert (far.scale > 0).all() and (InputScale.of_data(X).scale > 0).all()
-    assert (InputScale.of_data(1e-4 * np.exp(X) + 1e3).scale > 0).all()
-    assert (InputScale.of_data(1e3 - 1e-4 * np.exp(X)).scale < 0).all()
+    far = scale_of(1e-4 * X + 1e3)
+    assert (far.scale > 0).all() and (scale_of(X).scale > 0).all()
+    assert (scale_of(1e-4 * np.exp(X) + 1e3).scale > 0).all()
+    assert (scale_of(1e3 - 1e-4 * np.exp(X)).scale < 0).all()
 
 
 # ---------------------------------------------------------------------- rows as their own targets

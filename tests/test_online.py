@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine import assert_close, parts_of, problem_of, random_csr
+from engine import assert_close, parts_of, problem_of, random_csr, scale_of
 from selection import slow_but, spread
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
@@ -21,7 +21,7 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import STEP_RULES, InputScale, MiniBatchPass, RunningMetric
+from sknatgrad.training import STEP_RULES, MiniBatchPass, RunningMetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -545,7 +545,7 @@ def test_a_new_scale_of_an_input_changes_no_answer():
     """About rows seen so far; the guess is made once, and no more than needed."""
     rng = np.random.default_rng(0)
     X = np.column_stack([np.full(5, 3.0), rng.normal(size=5), np.zeros(5)])
-    first = InputScale.of_data(X).with_fallback()
+    first = scale_of(X).with_fallback()
     np.testing.assert_array_equal(first.guessed, [True, False, True])
     later = np.column_stack([np.full(4, 4.0), 1e9 * np.ones(4), [0.0, 1e6, -1e6, 0.0]])
     learned = first.learned(later)

@@ -24,6 +24,7 @@ from scipy.special import expit
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier
 from sknatgrad.network import ACTIVATIONS, Network, Topology, get_activation
+from sknatgrad.numerics.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS, Mixed, Softmax, get_output
 
 EXTREMES = np.array(list(itertools.product([-1e4, 0.0, 1e4], repeat=3))).T
@@ -192,12 +193,18 @@ def test_impossible_targets_are_refused(name, value):
             output.check_target(target)
 
 
+def moments_of(target, weights):
+    """`Moments` of targets (n_outputs, n_samples), None of class numbers."""
+    return weighted_moments(target.T, weights) if target.ndim == 2 else None
+
+
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 2, 0, 1, 3])])
 def test_starting_point(output, weights):
     """Centre and scale of pre-activations, such that the mean output is the mean target."""
     v = random_preactivations(5)
     target = output.sample(v, np.random.RandomState(0))
-    point = output.starting_point(target, weights, N_OUTPUTS)
+    total = 5 if weights is None else weights.sum()
+    point = output.starting_point(moments_of(target, weights), total, N_OUTPUTS)
     if point is None:
         return
     centre, scale = point
@@ -207,7 +214,7 @@ def test_starting_point(output, weights):
         mean = np.maximum(mean, 1e-8) if output.name == "poisson" else mean
         np.testing.assert_allclose(output.mean(centre[:, None])[:, 0], mean, rtol=1e-12)
     if np.all(output.free_scale):
-        moved = output.starting_point(-3 * target + 1, weights, N_OUTPUTS)
+        moved = output.starting_point(moments_of(-3 * target + 1, weights), total, N_OUTPUTS)
         np.testing.assert_allclose(moved[0], -3 * centre + 1, rtol=1e-12)
         np.testing.assert_allclose(moved[1], 3 * scale, rtol=1e-12)
 
@@ -219,12 +226,14 @@ def test_unit_of_the_loss():
     square, poisson, bernoulli = map(get_output, ("square", "poisson", "bernoulli"))
     mean = np.average(target, axis=1, weights=weight)
     variance = np.average((target.T - mean) ** 2, axis=0, weights=weight)
-    assert square.loss_unit(3 * target, weight) == pytest.approx(9 * variance.mean())
-    assert poisson.loss_unit(target, weight) == pytest.approx(mean.sum())
-    assert poisson.loss_unit(100 * target, weight) == 1.0 == bernoulli.loss_unit(target, weight)
+    moments, larger = moments_of(target, weight), moments_of(100 * target, weight)
+    assert square.loss_unit(moments_of(3 * target, weight)) == pytest.approx(9 * variance.mean())
+    assert poisson.loss_unit(moments) == pytest.approx(mean.sum())
+    assert poisson.loss_unit(larger) == 1.0 == bernoulli.loss_unit(moments)
     for scale in (1e-3, 1e3):
-        mixed = get_output([square, bernoulli]).loss_unit(scale * target, None)
-        assert mixed == min(1.0, square.loss_unit(scale * target[:1], None))
+        moments = moments_of(scale * target, None)
+        mixed = get_output([square, bernoulli]).loss_unit(moments)
+        assert mixed == min(1.0, square.loss_unit(moments.of([0])))
 
 
 def test_a_shift_is_a_factor_where_the_output_says_so(output):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from engine import assert_close, parts_of, problem_of, random_csr
+from engine import assert_close, objective_on, parts_of, problem_of, random_csr, scale_of
 from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -21,7 +21,6 @@ from sknatgrad.training import (
     History,
     InputScale,
     MiniBatchPass,
-    Objective,
     RunningMetric,
     Schedule,
     Stopping,
@@ -68,7 +67,7 @@ def objective_of(output="softmax", n_samples=40, weighted=True, hidden=(4,), **o
     """An objective on random data, and its problem."""
     problem = problem_of(output, (3, *hidden, 3), n_samples=n_samples)
     weights = problem.weights if weighted else None
-    objective = Objective(
+    objective = objective_on(
         problem.network, problem.output, problem.X, problem.target, weights, **options
     )
     own = problem.output.start(3)
@@ -449,10 +448,10 @@ def test_weights_are_repetitions():
     rows = np.repeat(np.arange(12), weights)
     found = []
     for objective in (
-        Objective(
+        objective_on(
             problem.network, problem.output, problem.X, problem.target, weights.astype(float)
         ),
-        Objective(problem.network, problem.output, problem.X[rows], problem.target[rows]),
+        objective_on(problem.network, problem.output, problem.X[rows], problem.target[rows]),
     ):
         evaluation = objective.evaluate(problem.theta)
         gradient, statistics = objective.differentiate(evaluation, metric)
@@ -507,7 +506,7 @@ def test_coordinates_round_trip():
     theta = rng.normal(size=net.topology.n_parameters)
     X = rng.normal(size=(30, 4)) * [1e3, 1, 1e-3, 5] + [7, -1e3, 0, 2]
     X[:, 3] = 2.0
-    inputs = InputScale.of_data(X)
+    inputs = scale_of(X)
     outputs = OutputScale(np.array([1.0, -50.0, 0.0]), np.array([2.0, 1e3, 1e-3]))
     coordinates = Coordinates(net, inputs, outputs)
     inward = coordinates.inward(theta)
@@ -533,11 +532,11 @@ def test_scale_of_sparse_data_is_that_of_dense(weighted):
     rng = np.random.default_rng(0)
     X = random_csr(200, 12, 0.2)
     weight = rng.integers(0, 4, size=200).astype(float) if weighted else None
-    one, other = InputScale.of_data(X, weight), InputScale.of_data(X.toarray(), weight)
+    one, other = scale_of(X, weight), scale_of(X.toarray(), weight)
     np.testing.assert_allclose(one.centre, other.centre, rtol=1e-12)
     np.testing.assert_allclose(one.scale, other.scale, rtol=1e-12)
     if weighted:
-        repeated = InputScale.of_data(np.repeat(X.toarray(), weight.astype(int), axis=0))
+        repeated = scale_of(np.repeat(X.toarray(), weight.astype(int), axis=0))
         np.testing.assert_allclose(one.scale, repeated.scale, rtol=1e-12)
     scaled = one.without_centre().apply(X)
     assert sp.issparse(scaled) and scaled.nnz == X.nnz
@@ -547,12 +546,12 @@ def test_scale_of_sparse_data_is_that_of_dense(weighted):
 def test_scale_of_numpys_moments():
     """Standard coordinates have mean 0 and deviation 1; -x has those of x."""
     X = np.random.default_rng(0).gamma(1.0, size=(300, 3)) * [1, -1e5, 1e-5] + [0, 3, -7]
-    scale = InputScale.of_data(X)
+    scale = scale_of(X)
     Z = scale.apply(X)
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-10)
     np.testing.assert_allclose(Z.std(axis=0), 1, rtol=1e-10)
     assert (scale.scale > 0).tolist() == [True, False, True]
-    np.testing.assert_allclose(InputScale.of_data(1 - X).apply(1 - X), Z, atol=1e-8)
+    np.testing.assert_allclose(scale_of(1 - X).apply(1 - X), Z, atol=1e-8)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -561,7 +560,7 @@ def test_rounded_coordinates(form, dtype):
     """Multiples of 2^-28, or what single precision makes of these; the same in other units."""
     X = np.random.default_rng(0).integers(0, 256, size=(2000, 5)) * np.arange(5)
     data = form(X.astype(dtype))
-    scale = InputScale.of_data(data)
+    scale = scale_of(data)
     scale = scale.without_centre() if sp.issparse(data) else scale
     exact, rounded = scale.apply(data), scale.apply(data, rounded=True)
     assert abs(exact - rounded).max() <= (2**-28 if dtype == np.float64 else 2**-20)
@@ -572,7 +571,7 @@ def test_rounded_coordinates(form, dtype):
     changes = [lambda X: 1000 * X] + ([] if sp.issparse(data) else [lambda X: X + 1000])
     for change in changes:
         other = change(data)
-        told = InputScale.of_data(other)
+        told = scale_of(other)
         told = told.without_centre() if sp.issparse(data) else told
         assert abs(told.apply(other, rounded=True) - rounded).max() == 0
 
@@ -580,7 +579,7 @@ def test_rounded_coordinates(form, dtype):
 def test_what_rounding_leaves_of_the_mean_is_centred():
     """Also where the mean itself has few digits; the network says the same in both tellings."""
     X = np.random.default_rng(0).integers(0, 256, size=(2000, 4)) / 256
-    near, far = InputScale.of_data(X), InputScale.of_data(X + 2.0**30)
+    near, far = scale_of(X), scale_of(X + 2.0**30)
     np.testing.assert_allclose(far.apply(X + 2.0**30), near.apply(X), rtol=0, atol=1e-13)
     net = network()
     theta = np.random.default_rng(1).normal(size=net.topology.n_parameters)
@@ -598,19 +597,19 @@ def test_prior_precision_of_rare_inputs(form):
     X = np.column_stack([rng.random(1000) < p for p in (0.5, 0.1, 0.01, 0.99)]).astype(float)
     X = np.column_stack([X, np.full(1000, 0.25)])
     rate = X[:, :4].mean(axis=0)
-    scale = InputScale.of_data(form(X))
+    scale = scale_of(form(X))
     prior = scale.prior_precision
     np.testing.assert_allclose(prior[:4] * rate * (1 - rate), prior[0] / 4, rtol=0.01)
     assert np.mean(1 / prior[:4]) == pytest.approx(1) and np.isfinite(prior).all()
-    told = InputScale.of_data(form(X * [1e5, -1, 1e-5, 3, 1]))
+    told = scale_of(form(X * [1e5, -1, 1e-5, 3, 1]))
     np.testing.assert_allclose(told.prior_precision, prior, rtol=1e-10)
     weight = rng.integers(0, 3, size=1000)
     np.testing.assert_allclose(
-        InputScale.of_data(form(X), weight).prior_precision,
-        InputScale.of_data(form(np.repeat(X, weight, axis=0))).prior_precision,
+        scale_of(form(X), weight).prior_precision,
+        scale_of(form(np.repeat(X, weight, axis=0))).prior_precision,
         rtol=1e-10,
     )
-    constant = InputScale.of_data(form(np.ones((9, 2)))).prior_precision
+    constant = scale_of(form(np.ones((9, 2)))).prior_precision
     assert constant.tolist() == [1, 1]
 
 
@@ -619,7 +618,7 @@ def test_constant_columns(value):
     """Scale exactly 0, divisor 1, whatever rounding the mean of equal numbers has."""
     X = np.full((77, 2), value)
     X[:, 1] = np.arange(77)
-    scale = InputScale.of_data(X)
+    scale = scale_of(X)
     assert scale.scale[0] == 0.0 and scale.divisor[0] == 1.0 and scale.scale[1] != 0
     fallback = scale.with_fallback()
     assert fallback.scale[0] == (abs(value) or 1.0) or fallback.scale[0] == pytest.approx(
@@ -630,7 +629,7 @@ def test_constant_columns(value):
 def test_single_precision_is_kept():
     """Of single-precision inputs the coordinates are single, computed in double."""
     X = (1e4 + np.random.default_rng(0).normal(size=(50, 2))).astype(np.float32)
-    scale = InputScale.of_data(X)
+    scale = scale_of(X)
     Z = scale.apply(X)
     assert Z.dtype == np.float32 and scale.centre.dtype == np.float64
     np.testing.assert_allclose(Z.astype(float).mean(axis=0), 0, atol=1e-6)

@@ -52,7 +52,7 @@ class ClassTrainingMixin:
         encode = ClassTargets(self._labels, self._output.discrete, self._class_weights)
         if parts is None:
             return encode(X, y, weight), y
-        return parts.encoded(encode, self._labels.n_columns, self._output.discrete), y
+        return parts.encoded(encode, "classes" if self._output.discrete else "numbers"), y
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import check_damping, get_metric
 from ..network.parameters import join, split
 from ..numerics.single_thread import single_thread
-from ..training import Objective
+from ..training import Data, Model, Objective
 from ._prediction import in_precision
 
 _LARGEST_DENSE = 20_000
@@ -100,7 +100,7 @@ class InspectionMixin:
         The cost of the gradient and of the metric (doc/metrics.md).
         """
         objective = self._objective(X, y, sample_weight)
-        if objective.target is None:
+        if objective.data.target is None:
             raise ValueError("The gradient depends on the targets: pass y.")
         metric = self._chosen_metric(metric, objective)
         damping = self.damping if damping is None else damping
@@ -158,8 +158,8 @@ class InspectionMixin:
         return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
 
     def _objective(self, X, y, sample_weight):
-        X, target, weight = self._check_known_data(X, y, sample_weight)
-        return Objective(self._network, self._output, X, target, weight)
+        data = Data(*self._check_known_data(X, y, sample_weight))
+        return Objective(Model(self._network, self._output), data)
 
     @single_thread()
     def _loss(self, X, y, sample_weight):
@@ -169,7 +169,7 @@ class InspectionMixin:
         if metric is None:
             metric = self._resolved_metric()
         metric = get_metric(metric, self.n_mc_samples)
-        if metric.needs_target and objective.target is None:
+        if metric.needs_target and objective.data.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
         return metric

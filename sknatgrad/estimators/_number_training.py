@@ -33,7 +33,7 @@ class NumberTrainingMixin:
         encode = NumericTargets(self._n_targets, self._output)
         if parts is None:
             return encode(X, y, weight), y
-        return parts.encoded(encode, self._n_targets, single=False), y
+        return parts.encoded(encode, "numbers"), y
 
     def _check_known_data(self, X, y, sample_weight):
         X, weight = self._check_X(X), check_weights(sample_weight, X)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..numerics.moments import weighted_moments
 from ..outputs import get_output
-from ..training.data.dataset import Data
+from ..training.data.dataset import Data, OwnTargets
 from ._data import refuse_dates
 
 
@@ -75,7 +75,7 @@ def as_numbers(y):
 
 def own_targets(X, y, weight):
     """`Data` of rows that are their own targets."""
-    return Data(X, X.T, weight)
+    return OwnTargets(X, weight)
 
 
 @dataclass(frozen=True, eq=False)

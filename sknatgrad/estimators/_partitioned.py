@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from ..training.data.partitions import PartitionedData, on_workers
+from ..training.data.partitions import PartitionedData, RemoteRows, on_workers
 from ._data import DTYPES
 from ._weights import nonnegative_weights
 
@@ -93,20 +93,15 @@ class Partitions:
         """Targets among which are all classes, or some rows of numbers or several columns."""
         return np.concatenate(self._examples)
 
-    def encoded(self, encode, n_targets, single):
-        """The rows with ``encode(X, y, weight)``, as `PartitionedData`.
-
-        `n_targets` is the number of rows of the target, `single` whether it is one number.
-        """
+    def encoded(self, encode, targets):
+        """The rows with ``encode(X, y, weight)``, as `PartitionedData`; `targets` as there."""
         import dask
 
         task = on_workers(_encoded)
         shared = dask.delayed(encode, traverse=False)
         pieces = dask.persist(*(task(piece, shared) for piece in self._pieces))
         total = float(sum(dask.compute(*map(on_workers(_weight), pieces))))
-        n_samples, n_inputs = self.shape
-        shape = (n_samples,) if single else (n_targets, n_samples)
-        return PartitionedData(pieces, n_samples, n_inputs, total, self.dtype, shape)
+        return PartitionedData(pieces, RemoteRows(self.shape, self.dtype), total, targets)
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """What an auto-encoder is trained on: rows that are their own targets, and their output."""
 
-from dataclasses import replace
-
 from ._data import checked
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
@@ -10,9 +8,6 @@ from ._weights import check_weights, without_zero_weights
 
 class RowTrainingMixin:
     """Checks of rows before a fit; held-out ones are scored by their log-likelihood."""
-
-    def _settings(self):
-        return replace(super()._settings(), reconstructs=True)
 
     def _check_training_data(self, X, y, sample_weight, reset):
         parts = None
@@ -29,7 +24,7 @@ class RowTrainingMixin:
             self._output = self._choose_output(rows)
         self._output.check_target(rows.T)
         if parts is not None:
-            data = parts.encoded(own_targets, rows.shape[1], single=False)
+            data = parts.encoded(own_targets, "inputs")
         return data, None
 
     def _check_known_data(self, X, y, sample_weight):

@@ -33,6 +33,10 @@ class Moments(NamedTuple):
     absolute: np.ndarray
     rest: np.ndarray
 
+    def of(self, columns):
+        """Those of some columns."""
+        return Moments(*(each[columns] for each in self))
+
     def signs(self, precision=_DOUBLE):
         """Those of the skewness, (n_columns,), by which x and -x are told apart in any unit.
 
@@ -51,7 +55,6 @@ def weighted_moments(X, sample_weight=None):
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_columns)
-        Or an object that computes its own ``moments()``.
     sample_weight : ndarray of shape (n_samples,), optional
 
     Returns
@@ -60,8 +63,6 @@ def weighted_moments(X, sample_weight=None):
         In three passes over a few rows at a time: extremes, means, powers. Neither
         overflows nor makes sparse data dense.
     """
-    if hasattr(X, "moments"):
-        return X.moments()
     if sample_weight is None or not np.any(sample_weight):
         sample_weight = np.ones(X.shape[0])
     weight = np.asarray(sample_weight, float)

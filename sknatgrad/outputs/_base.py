@@ -155,18 +155,29 @@ class Output:
         None for other outputs.
         """
 
-    def starting_point(self, target, sample_weight, n_outputs):
+    def starting_point(self, moments, total_weight, n_outputs):
         """Centre and scale of the output pre-activations at the start.
 
-        Two arrays of shape (n_outputs,), by which the outputs of an initial network
-        are shifted and scaled to fit the encoded targets, scale 0 for constant ones; or
-        None.
+        Parameters
+        ----------
+        moments : Moments
+            Of the encoded targets, by output; None if these are class numbers.
+        total_weight : float
+            Of the rows.
+        n_outputs : int
+
+        Returns
+        -------
+        centre, scale : ndarray of shape (n_outputs,)
+            By which the outputs of an initial network are shifted and scaled to fit the
+            targets, scale 0 for constant ones; or None.
         """
 
-    def loss_unit(self, target, sample_weight):
+    def loss_unit(self, moments):
         """What the loss is to be measured in: by how much gains count.
 
-        A nat, but where targets have units of their own and the loss has them too.
+        A nat, but where targets (`moments` as above) have units of their own and the loss
+        has them too.
         """
         return 1.0
 

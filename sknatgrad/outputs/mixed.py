@@ -77,9 +77,9 @@ class Mixed(Output):
         for output, rows in self.groups:
             output.check_target(target[rows])
 
-    def loss_unit(self, target, sample_weight):
+    def loss_unit(self, moments):
         """The smallest of the groups', so that what each of them gains counts."""
-        return min(output.loss_unit(target[rows], sample_weight) for output, rows in self.groups)
+        return min(output.loss_unit(moments.of(rows)) for output, rows in self.groups)
 
     def loss(self, v, target):
         return sum(output.loss(v[rows], target[rows]) for output, rows in self.groups)
@@ -108,9 +108,9 @@ class Mixed(Output):
     def logits(self, v):
         return self._by_unit(lambda output, rows: output.logits(v[rows]))
 
-    def starting_point(self, target, sample_weight, n_outputs):
+    def starting_point(self, moments, total_weight, n_outputs):
         def point(output, rows):
-            found = output.starting_point(target[rows], sample_weight, len(rows))
+            found = output.starting_point(moments.of(rows), total_weight, len(rows))
             return np.column_stack(found or (np.zeros(len(rows)), np.ones(len(rows))))
 
         return tuple(self._by_unit(point).T)

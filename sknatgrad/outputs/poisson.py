@@ -4,7 +4,6 @@ import numpy as np
 from scipy.special import xlogy
 
 from ..network.activations import Identity
-from ..numerics.moments import weighted_moments
 from ._base import Output
 
 # NumPy draws no larger counts.
@@ -34,10 +33,10 @@ class Poisson(Output):
         if target.size and target.min() < 0:
             raise ValueError("The Poisson output needs targets >= 0.")
 
-    def loss_unit(self, target, sample_weight):
+    def loss_unit(self, moments):
         """A nat, or a nat an event where rows have less than one."""
         with np.errstate(over="ignore"):
-            return float(min(1.0, np.sum(weighted_moments(target.T, sample_weight).mean)))
+            return float(min(1.0, np.sum(moments.mean)))
 
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)
@@ -60,9 +59,7 @@ class Poisson(Output):
         # Read as probabilities, means are those of a class from 1/2 on.
         return v + np.log(2.0)
 
-    def starting_point(self, target, sample_weight, n_outputs):
-        mean = weighted_moments(target.T, sample_weight).mean
-        weighed = sample_weight is not None and np.any(sample_weight)
-        n_rows = np.sum(sample_weight) if weighed else target.shape[1]
+    def starting_point(self, moments, total_weight, n_outputs):
         # As far as so many rows without a count can tell.
-        return np.log(np.where(mean > 0, mean, 0.5 / max(1.0, n_rows))), np.ones_like(mean)
+        mean = np.where(moments.mean > 0, moments.mean, 0.5 / max(1.0, total_weight))
+        return np.log(mean), np.ones_like(mean)

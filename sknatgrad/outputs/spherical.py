@@ -41,7 +41,7 @@ class Spherical(Output):
     discrete = True
     default_activation = "logistic"
 
-    def starting_point(self, target, sample_weight, n_outputs):
+    def starting_point(self, moments, total_weight, n_outputs):
         # Scaling all activities changes nothing: start far from where they are all
         # saturated (or off), so that nothing distinguishes the classes any more, and
         # all on one side of 0, the pole of the loss.

@@ -3,7 +3,6 @@
 import numpy as np
 
 from ..network.activations import Identity
-from ..numerics.moments import weighted_moments
 from ._base import Output
 
 
@@ -25,18 +24,17 @@ class Square(Output):
     def mirrored(self):
         return self.free_scale
 
-    def starting_point(self, target, sample_weight, n_outputs):
+    def starting_point(self, moments, total_weight, n_outputs):
         if not self.free_scale:
             return None
-        moments = weighted_moments(target.T, sample_weight)
         centre, scale = moments.mean, moments.deviation
         # Below this the deviation is the rounding error of the mean.
         return centre, np.where(scale > 1e-13 * np.abs(centre), scale, 0.0)
 
-    def loss_unit(self, target, sample_weight):
+    def loss_unit(self, moments):
         """The mean variance of the targets."""
         with np.errstate(over="ignore"):
-            return float(np.mean(weighted_moments(target.T, sample_weight).deviation ** 2))
+            return float(np.mean(moments.deviation**2))
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

@@ -7,9 +7,11 @@ that a later call needs to go on.
 """
 
 from .data.coordinates import Coordinates
+from .data.dataset import Data
 from .data.objective import Objective
 from .data.scaling import InputScale
 from .history import History
+from .state import Model
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
 from .steps.mini_batch_pass import MiniBatchPass, Schedule
@@ -21,10 +23,12 @@ __all__ = [
     "STEP_RULES",
     "BatchPass",
     "Coordinates",
+    "Data",
     "Descent",
     "History",
     "InputScale",
     "MiniBatchPass",
+    "Model",
     "Objective",
     "RunningMetric",
     "Schedule",

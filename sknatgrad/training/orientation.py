@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 
 from ..network import Network, Topology
-from ..numerics.moments import weighted_moments
 from .data.coordinates import Coordinates
 from .start import free_outputs
 from .state import Model
@@ -22,13 +21,12 @@ _NOTHING_IN_DOUBLE = 1e-9
 _MOST = 10**7
 
 
-def oriented(model, settings, standard, data):
+def oriented(model, standard, data):
     """The standard `Coordinates` with the signs of inputs and targets.
 
     Parameters
     ----------
     model : Model
-    settings : Settings
     standard : Coordinates
         Where skewed inputs have their sign already.
     data : Data
@@ -42,17 +40,17 @@ def oriented(model, settings, standard, data):
     """
     inputs, outputs = standard.inputs, standard.outputs
     known = np.where(inputs.symmetric, 0.0, np.sign(inputs.scale))
-    signs = known if settings.reconstructs else _of_skewness(model, outputs, data)
+    signs = known if data.reconstructs else _of_skewness(model, outputs, data)
     turn = np.ones(len(known))
     undecided = np.any(inputs.symmetric) or (signs == 0).any()
     if undecided and len(known) * len(signs) <= _MOST:
         cubes = _covariances(model, standard, data) ** 3
-        if not settings.reconstructs:
+        if not data.reconstructs:
             signs = np.where(signs == 0, _sign(cubes * np.abs(known)), signs)
         turn = np.where(inputs.symmetric & (_sign(cubes.T * signs) < 0), -1.0, 1.0)
     inputs = inputs.turned(turn)
     if outputs is not None:
-        if settings.reconstructs:
+        if data.reconstructs:
             signs = np.where(model.output.mirrored, inputs.scale, 1.0)
         outputs = outputs.turned(np.where(signs < 0, -1.0, 1.0))
     return replace(standard, inputs=inputs, outputs=outputs)
@@ -63,7 +61,7 @@ def _of_skewness(model, outputs, data):
     mirrored = model.output.mirrored
     if outputs is None or not np.any(mirrored):
         return np.ones(model.network.topology.n_outputs)
-    return np.where(mirrored, weighted_moments(data.target.T, data.weight).signs(), 1.0)
+    return np.where(mirrored, data.target_moments.signs(), 1.0)
 
 
 def _covariances(model, standard, data):

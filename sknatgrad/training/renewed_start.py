@@ -82,7 +82,7 @@ def renew_start(model, settings, objective, state):
     """
     if state.level is None:
         return
-    weight = objective.sample_weight
+    weight = objective.data.weight
     mean = weighted_moments(objective.encoded_target(slice(None)).T, weight).mean
     level = state.level.including(mean, objective.total_weight)
     state.level = level.noted()

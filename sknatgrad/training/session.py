@@ -66,7 +66,7 @@ def begin(model, settings, data, rng, previous=None):
     """
     outputs = standard_outputs(model, settings, data)
     standard = standard_coordinates(model, settings, data, outputs)
-    standard = oriented(model, settings, standard, data)
+    standard = oriented(model, standard, data)
     coordinates = training_coordinates(model, settings, standard, data)
     if previous is None:
         parameters = start_parameters(model, standard, coordinates, rng)

@@ -39,7 +39,6 @@ class Settings:
 
     `n_threads` threads work on the chunks of a batch, which changes no results. In a stream
     (`streaming`) more rows will come: there are no whole batches, and a call is one pass.
-    Auto-encoders have their inputs for targets (`reconstructs`).
     """
 
     metric: Metric
@@ -55,7 +54,6 @@ class Settings:
     stopping: Stopping
     n_threads: int = 1
     streaming: bool = False
-    reconstructs: bool = False
     # Those that are known here: another process knows of no rule that a user has registered.
     step_rules: dict = field(default_factory=lambda: dict(STEP_RULES), repr=False)
 

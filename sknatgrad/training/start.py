@@ -12,7 +12,7 @@ from .data.coordinates import Coordinates, OutputScale
 def standard_outputs(model, settings, data):
     """The `OutputScale` of the targets, None where an output has neither one nor a sign."""
     n_outputs = model.network.topology.n_outputs
-    point = model.output.starting_point(data.target, data.weight, n_outputs)
+    point = model.output.starting_point(data.target_moments, data.total_weight, n_outputs)
     if point is None and not np.any(model.output.mirrored):
         return None
     centre, scale = point or (np.zeros(n_outputs), np.ones(n_outputs))
@@ -66,7 +66,7 @@ def loss_unit(model, data, coordinates):
     """The unit of `tol`, in the loss that is minimised."""
     if coordinates.outputs is not None:
         return 1.0
-    unit = model.output.loss_unit(data.target, data.weight)
+    unit = model.output.loss_unit(data.target_moments)
     return unit if np.isfinite(unit) and unit > 0 else 1.0
 
 

@@ -29,7 +29,7 @@ from sklearn.datasets import load_digits
 from suite import SLOW
 
 from sknatgrad import METRICS, Network, RiemannianMLPClassifier, Topology, initialize
-from sknatgrad.training import InputScale
+from sknatgrad.training import Data
 from sknatgrad.training.steps.step_rules import Constant
 
 TOLERANCE = 0.01
@@ -48,7 +48,7 @@ def batch(metric):
     X, y = (rows[:16] for rows in load_digits(return_X_y=True))
     network = Network.build(Topology.layered([64, 100, 10]))
     theta = initialize(network, np.random.RandomState(0))
-    scale = InputScale.of_data(X)
+    scale = Data(X, None).scale
     step = training_step(metric, X, y, network, theta, scale, True, Constant)
     return lambda n: [step()[1] for _ in range(n)]
 

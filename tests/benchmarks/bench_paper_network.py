@@ -17,7 +17,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize, set_kernels
-from sknatgrad.training import BatchPass, Descent, Objective, RunningMetric
+from sknatgrad.training import BatchPass, Data, Descent, Model, Objective, RunningMetric
 from sknatgrad.training.steps.step_rules import Adaptive
 
 SIZES, LINKS, SIDES = (100, 30, 10, 30, 100), 5, ("source", "source", "target", "target")
@@ -95,7 +95,9 @@ def problem(seed=0):
 def training_step(name, network, theta, X):
     """One step of our own training, as the estimators take it."""
     metric = get_metric(name)
-    objective = Objective(network, get_output("bernoulli"), X, np.ascontiguousarray(X.T))
+    objective = Objective(
+        Model(network, get_output("bernoulli")), Data(X, np.ascontiguousarray(X.T))
+    )
     descent, running = Descent(metric, 1e-4, "absolute"), RunningMetric(metric, 0.0)
     rng = np.random.RandomState(0)
     passes = BatchPass(objective, theta, descent, running, Adaptive(0.01), rng)

@@ -16,7 +16,7 @@ from suite import Case
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, Topology
-from sknatgrad.training import Objective
+from sknatgrad.training import Data, Objective
 
 METRICS = ["euclidean", "qd_bp", "qd_fisher", "kron_bp", "bp"]
 
@@ -24,10 +24,9 @@ METRICS = ["euclidean", "qd_bp", "qd_fisher", "kron_bp", "bp"]
 def seconds_a_step(dtype):
     """The steps, by metric, in that precision."""
     case = Case(Topology.layered([784, 100, 10]), 2048)
-    double = case.objective
-    case.objective = Objective(
-        double.network, double.output, double.X.astype(dtype), double.target, dtype=dtype
-    )
+    data = case.objective.data
+    data = Data(data.X.astype(dtype), data.target)
+    case.objective = Objective(case.model, data, dtype=dtype)
     return {name: case.step(name) for name in METRICS}
 
 

@@ -15,8 +15,9 @@ from sknatgrad.metrics import Metric, Safeguarded
 from sknatgrad.training import (
     BatchPass,
     Coordinates,
+    Data,
     Descent,
-    InputScale,
+    Model,
     Objective,
     RunningMetric,
 )
@@ -48,13 +49,9 @@ def guarded(name, outer_product, softening, share, widening):
 def curve(metric, X, y, seed, n_steps=30):
     """Training losses, and the number of steps without progress."""
     network = Network.build(Topology.layered([64, 100, 10]))
-    objective = Objective(
-        network,
-        get_output("softmax"),
-        X,
-        y,
-        coordinates=Coordinates(network, InputScale.of_data(X)),
-    )
+    data = Data(X, y)
+    coordinates = Coordinates(network, data.scale)
+    objective = Objective(Model(network, get_output("softmax")), data, coordinates=coordinates)
     rng = np.random.RandomState(seed)
     theta = initialize(network, rng)
     descent = Descent(metric, 0.01, "relative")

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize, set_kernels
-from sknatgrad.training import BatchPass, Descent, Objective, RunningMetric
+from sknatgrad.training import BatchPass, Data, Descent, Model, Objective, RunningMetric
 from sknatgrad.training.steps.step_rules import Constant
 
 
@@ -31,7 +31,7 @@ def copy_rate(size=1 << 26):
 def training_step(name, network, theta, X, y):
     """One step at a constant, tiny rate, absolute damping."""
     metric = get_metric(name)
-    objective = Objective(network, get_output("square"), X, y)
+    objective = Objective(Model(network, get_output("square")), Data(X, y))
     descent = Descent(metric, 1e-4, "absolute")
     rng, running = np.random.RandomState(0), RunningMetric(metric, 0.0)
     passes = BatchPass(objective, theta, descent, running, Constant(1e-9), rng)

@@ -18,8 +18,9 @@ from sknatgrad import METRICS, Network, Topology, get_metric, get_output, initia
 from sknatgrad.training import (
     BatchPass,
     Coordinates,
+    Data,
     Descent,
-    InputScale,
+    Model,
     Objective,
     RunningMetric,
 )
@@ -66,9 +67,8 @@ def training_step(name, X, y, network, theta, scale, guarded, rule):
     """One step of our own training at a constant, tiny rate."""
     metric = get_metric(name)
     used = safeguarded(metric) if guarded else metric
-    objective = Objective(
-        network, get_output("softmax"), X, y, coordinates=Coordinates(network, scale)
-    )
+    model, coordinates = Model(network, get_output("softmax")), Coordinates(network, scale)
+    objective = Objective(model, Data(X, y), coordinates=coordinates)
     descent = Descent(used, 1e-2, "relative")
     passes = BatchPass(
         objective,
@@ -107,7 +107,7 @@ def main():
     X, y = load_digits(return_X_y=True)
     sizes = [64, arguments.hidden, 10]
     network = Network.build(Topology.layered(sizes))
-    scale = InputScale.of_data(X)
+    scale = Data(X, y).scale
     theta = initialize(network, np.random.RandomState(0))
     slow = {"fisher", "mc_fisher", "op"}
     rule = TwoTrials if arguments.trials == 2 else Constant

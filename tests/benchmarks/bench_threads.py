@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize
-from sknatgrad.training import Objective
+from sknatgrad.training import Data, Model, Objective
 from sknatgrad.training.steps.safeguards import training_metric
 
 
@@ -28,7 +28,7 @@ def main():
     y = rng.randint(arguments.sizes[-1], size=arguments.rows)
     network = Network.build(Topology.layered(arguments.sizes))
     theta = initialize(network, rng)
-    objective = Objective(network, get_output("softmax"), X, y)
+    objective = Objective(Model(network, get_output("softmax")), Data(X, y))
     print(f"{'-'.join(map(str, arguments.sizes))}, {arguments.rows} rows, seconds a step")
     with threadpool_limits(1):
         for name in ("euclidean", "qd_bp", "kron_bp"):

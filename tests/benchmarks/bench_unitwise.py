@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize
 from sknatgrad.metrics.reductions import unitwise
-from sknatgrad.training import Objective
+from sknatgrad.training import Data, Model, Objective
 from sknatgrad.training.steps.safeguards import training_metric
 
 
@@ -23,7 +23,9 @@ def compare(fan_in, n_units, n_rows, repeats):
     factors = rng.standard_normal((fan_in, 30)) / 5
     X = rng.standard_normal((n_rows, 30)) @ factors.T + 0.5 * rng.standard_normal((n_rows, fan_in))
     network = Network.build(Topology.layered([fan_in, n_units, 10]))
-    objective = Objective(network, get_output("softmax"), X, rng.randint(10, size=n_rows))
+    objective = Objective(
+        Model(network, get_output("softmax")), Data(X, rng.randint(10, size=n_rows))
+    )
     theta = initialize(network, rng)
     metric = training_metric(get_metric("bp"), guarded=True)
     directions = {}

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import METRICS, Network, Topology, get_metric, get_output, initialize
 from sknatgrad.metrics.sampled_blocks import keep_as_samples
-from sknatgrad.training import Objective
+from sknatgrad.training import Data, Model, Objective
 from sknatgrad.training.steps.safeguards import training_metric
 
 FULL = {
@@ -77,7 +77,8 @@ class Case:
             y = rng.standard_normal((topology.n_outputs, n_rows))
         network = Network.build(topology)
         self.theta = initialize(network, rng)
-        self.objective = Objective(network, get_output("square" if real else "softmax"), X, y)
+        self.model = Model(network, get_output("square" if real else "softmax"))
+        self.objective = Objective(self.model, Data(X, y))
 
     def step(self, name):
         """A function that makes one step, or None if that would be too large."""

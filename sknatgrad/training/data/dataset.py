@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ...numerics.arithmetic import power_of_two
+from ...numerics.moments import weighted_moments
 from .objective import Objective
 from .rows import selected
 from .scaling import InputScale
@@ -31,11 +32,11 @@ class Data:
 
     X: object
     target: object
-    weight: np.ndarray | None
+    weight: np.ndarray | None = None
     counts: np.ndarray | None = None
 
-    # Whether mini-batches can't be drawn.
-    whole_batches_only = False
+    # Whether mini-batches can't be drawn, and whether rows are their own targets.
+    whole_batches_only, reconstructs = False, False
 
     @property
     def total_weight(self):
@@ -45,20 +46,25 @@ class Data:
     def objective(self, model, penalty, coordinates, dtype):
         """The mean loss of a `Model` on these rows."""
         X, coordinates = coordinates.at_hand(self.X)
-        return Objective(
-            model.network, model.output, X, self.target, self.weight, penalty, coordinates, dtype
-        )
+        return Objective(model, Data(X, self.target, self.weight), penalty, coordinates, dtype)
+
+    def read(self, chosen):
+        """Some of the rows, read at once."""
+        weight = None if self.weight is None else self.weight[chosen]
+        target = None if self.target is None else self.target_of(chosen)
+        return Data(self.X[chosen], target, weight)
+
+    def target_of(self, chosen):
+        """Targets of some of the rows."""
+        return self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
 
     def rows(self, chosen):
-        """Some of the rows."""
+        """Some of the rows, from a disk when they are needed."""
         weight, counts = (
             None if each is None else each[chosen] for each in (self.weight, self.counts)
         )
-        if hasattr(self.target, "select"):
-            target = self.target.select(chosen)
-        else:
-            target = self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
-        return Data(selected(self.X, chosen), target, weight, counts)
+        select = getattr(self.target, "select", self.target_of)
+        return self._like(selected(self.X, chosen), lambda: select(chosen), weight, counts)
 
     def joined(self, other):
         """These rows and those of another `Data`, in memory."""
@@ -67,20 +73,33 @@ class Data:
         if any(each is not None for each in counts):
             pairs = zip(counts, weights, strict=True)
             counts = tuple(weight if each is None else each for each, weight in pairs)
-        return Data(
+        return self._like(
             _stacked(self.X[:], other.X[:]),
-            _stacked(self.target.T[:], other.target.T[:]).T,
+            lambda: _stacked(self.target.T[:], other.target.T[:]).T,
             *(_concatenated(*pair, *lengths) for pair in (weights, counts)),
         )
 
     def in_memory(self):
         """The same rows, where they need not be read any more."""
-        return Data(self.X[:], self.target.T[:].T, self.weight, self.counts)
+        return self._like(self.X[:], lambda: self.target.T[:].T, self.weight, self.counts)
+
+    def _like(self, X, make_target, weight, counts):
+        return Data(X, make_target(), weight, counts)
+
+    @cached_property
+    def moments(self):
+        """The `Moments` of the features."""
+        return weighted_moments(self.X, self.weight)
+
+    @cached_property
+    def target_moments(self):
+        """Those of the encoded targets; None if these are class numbers."""
+        return None if self.target.ndim == 1 else weighted_moments(self.target.T, self.weight)
 
     @cached_property
     def scale(self):
         """Where the features have their origin and scale, an `InputScale`."""
-        return InputScale.of_data(self.X, self.weight)
+        return InputScale.of_moments(self.moments, self.X.dtype)
 
     def mean_weight(self):
         """Mean weight of a row; 1 without weights."""
@@ -118,6 +137,29 @@ class Data:
         weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
         other.weight = weight / unit
         return other
+
+
+class OwnTargets(Data):
+    """Rows that are their own targets.
+
+    Parameters
+    ----------
+    X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
+    weight, counts : ndarray of shape (n_samples,), optional
+    """
+
+    reconstructs = True
+
+    def __init__(self, X, weight=None, counts=None):
+        super().__init__(X, X.T, weight, counts)
+
+    @property
+    def target_moments(self):
+        """Those of the features."""
+        return self.moments
+
+    def _like(self, X, make_target, weight, counts):
+        return OwnTargets(X, weight, counts)
 
 
 def _stacked(above, below):

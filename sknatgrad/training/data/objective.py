@@ -86,13 +86,9 @@ class Objective(Penalised):
 
     Parameters
     ----------
-    network : Network
-    output : Output
-    X : ndarray, CSR matrix or SlicedRows of shape (n_samples, n_inputs)
-    target : ndarray or None
-        Encoded targets, sample axis last; None if only metrics that need none are
-        asked for.
-    sample_weight : ndarray of shape (n_samples,), optional
+    model : Model
+    data : Data
+        Target None if only metrics that need none are asked for.
     penalty : Penalty, optional
     coordinates : Coordinates, optional
         Inputs and targets are expressed in these, chunk by chunk.
@@ -108,70 +104,61 @@ class Objective(Penalised):
         Threads that work on chunks. They change no bit of the results.
     """
 
-    def __init__(
-        self,
-        network,
-        output,
-        X,
-        target,
-        sample_weight=None,
-        penalty=None,
-        coordinates=None,
-        dtype=np.float64,
-    ):
-        super().__init__(network, penalty, 0.0)
-        self.output, self.coordinates = output, coordinates or Coordinates(network)
+    def __init__(self, model, data, penalty=None, coordinates=None, dtype=np.float64):
+        super().__init__(model.network, penalty, data.total_weight)
+        self.output, self.coordinates = model.output, coordinates or Coordinates(model.network)
         self.dtype, self._pool = dtype, BufferPool()
-        topology = network.topology
-        dense_inputs = 0 if sparse.issparse(X) else 2 * topology.n_inputs
+        topology = self.network.topology
+        dense_inputs = 0 if sparse.issparse(data.X) else 2 * topology.n_inputs
         row_bytes = 8 * (dense_inputs + 6 * topology.n_units + 4 * topology.n_outputs + 1)
         working = get_config()["working_memory"] * _MEBIBYTE
         length = max(_LARGEST_CHUNK // row_bytes, _FEWEST_ROWS)
         self._length = max(1, int(min(length, _CHUNK_SHARE * working / row_bytes)))
         self._most_kept = min(_KEPT_SHARE * working, _LARGEST_KEPT) / row_bytes
-        self._hold(X, target, sample_weight)
+        self._hold(data)
 
-    def _hold(self, X, target, sample_weight):
-        self.X, self.target, self.sample_weight = X, target, sample_weight
-        self.n_samples = X.shape[0]
-        total = self.n_samples if sample_weight is None else sample_weight.sum()
-        self.total_weight, self._inputs = float(total), {}
+    def _hold(self, data):
+        self.data, self.n_samples, self._rows_of = data, data.X.shape[0], {}
         self._chunks = list(chunks(self.n_samples, self._length))
         self._kept = self.n_samples <= self._most_kept
 
     def rows(self, chosen):
         """The objective on some of the rows only."""
         part = copy(self)
-        weight = None if self.sample_weight is None else self.sample_weight[chosen]
-        part._hold(self.X[chosen], self._target_rows(chosen), weight)
+        part._hold(self.data.read(chosen))
+        part.total_weight = part.data.total_weight
         return part
 
     def order(self, batch_size, rng):
         """A random order of the rows, for mini-batches."""
-        return shuffled(self.X, batch_size, rng)
-
-    def _target_rows(self, chosen):
-        return self.target[chosen] if self.target.ndim == 1 else self.target[:, chosen]
+        return shuffled(self.data.X, batch_size, rng)
 
     def encoded_target(self, chunk):
         """Targets of some rows in training coordinates, dense; None without targets."""
-        if self.target is None:
+        if self.data.target is None:
             return None
-        target = self._target_rows(chunk)
+        target = self.data.target_of(chunk)
         if sparse.issparse(target):
             target = target.toarray()
         return self.coordinates.targets_of(target)
 
     # ------------------------------------------------------------- evaluation
-    def _point(self, chunk, theta, output):
-        inputs = self._inputs.get(chunk.start)
-        if inputs is None:
-            inputs = Inputs(self.coordinates.inputs_of(self.X[chunk]), self.dtype)
+    def _rows(self, chunk):
+        """Inputs and targets of some rows in training coordinates."""
+        known = self._rows_of.get(chunk.start)
+        if known is None:
+            inputs = Inputs(self.coordinates.inputs_of(self.data.X[chunk]), self.dtype)
+            known = inputs, self.encoded_target(chunk)
             if self._kept:
-                self._inputs[chunk.start] = inputs
-        weight = None if self.sample_weight is None else self.sample_weight[chunk]
-        lin = self.network.linearize(theta, inputs, weight, self._pool.empty)
-        return LossPoint(lin, output, self.encoded_target(chunk))
+                self._rows_of[chunk.start] = known
+        return known
+
+    def _point(self, chunk, theta, output):
+        (inputs, target), weight = self._rows(chunk), self.data.weight
+        weight = None if weight is None else weight[chunk]
+        return LossPoint(
+            self.network.linearize(theta, inputs, weight, self._pool.empty), output, target
+        )
 
     def _sum(self, term, add, parameters, points=None, generators=None):
         """Sum of ``term(point, generator)`` over all chunks in a fixed tree, None left out."""
@@ -243,19 +230,25 @@ class Objective(Penalised):
 
     def differential(self, evaluation, metric=None, rng=None):
         """The `Differential` of all rows, without penalty."""
+        at = evaluation.parameters, evaluation.points
+        return self._differential(*at, metric, rng, LossPoint.gradient)
 
+    def own_statistics(self, parameters, metric, rng, points=None):
+        """The same without gradient."""
+        return self._differential(parameters, points, metric, rng, lambda point: 0.0)
+
+    def _differential(self, parameters, points, metric, rng, gradient_of):
         def term(point, generator):
             if not point.weight > 0:
                 return None
-            share, gradient = self._share(point), point.gradient()
+            share, gradient = self._share(point), gradient_of(point)
             statistics = None if metric is None else metric.statistics(point, generator)
             gradient = gradient if share == 1.0 else share * gradient
             return Differential(gradient, share, statistics, metric)
 
         generators = self._generators(metric, rng)
-        at = evaluation.parameters, evaluation.points
-        total = self._sum(term, Differential.plus, *at, generators)
-        return total or Differential(np.zeros_like(evaluation.parameters), 0.0, None, metric)
+        total = self._sum(term, Differential.plus, parameters, points, generators)
+        return total or Differential(np.zeros_like(parameters), 0.0, None, metric)
 
     def products(self, evaluation, changes):
         """Scalar products of changes of the parameters, (n_changes, n_changes).
@@ -277,19 +270,6 @@ class Objective(Penalised):
     def statistics(self, parameters, metric, rng, points=None):
         """The metric's statistics alone, at given parameters; `points` as in `output_values`."""
         return self.own_statistics(parameters, metric, rng, points).means()
-
-    def own_statistics(self, parameters, metric, rng, points=None):
-        """The same as a `Differential` without gradient."""
-
-        def term(point, generator):
-            if not point.weight > 0:
-                return None
-            statistics = metric.statistics(point, generator)
-            return Differential(0.0, self._share(point), statistics, metric)
-
-        generators = self._generators(metric, rng)
-        total = self._sum(term, Differential.plus, parameters, points, generators)
-        return total or Differential(0.0, 0.0, None, metric)
 
 
 def _joined(one, other):

@@ -27,56 +27,15 @@ def on_workers(function):
     return dask.delayed(partial(with_kernels, get_kernels(), function), pure=False)
 
 
-class PartitionedArray:
-    """The inputs or the targets of rows on workers, of which means can be asked.
+@dataclass(frozen=True)
+class RemoteRows:
+    """What is known here of an array of rows that lie on workers."""
 
-    Parameters
-    ----------
-    data : PartitionedData
-    columns : callable
-        The array (rows first) of one piece of `data`.
-    shape : tuple of int
-    dtype : numpy dtype
-    """
+    shape: tuple
+    dtype: np.dtype
 
     # No copy of it is ever made here.
     nbytes = np.inf
-
-    def __init__(self, data, columns, shape, dtype):
-        self._data, self._columns, self.shape, self.dtype = data, columns, shape, dtype
-
-    def moments(self):
-        """The `Moments` of the columns."""
-        return moments_by_parts(self._each)
-
-    def _each(self, function, *arguments):
-        total = self._data.total_weight
-        return self._data.map(_apply, self._columns, total, function, *arguments)
-
-
-class PartitionedTarget(PartitionedArray):
-    """Encoded targets, sample axis last; `T` has the rows first."""
-
-    def __len__(self):
-        return self.shape[0]
-
-    @property
-    def T(self):
-        """Itself: its moments are those over samples."""
-        return self
-
-    def __getitem__(self, rows):
-        columns = _SomeColumns(self._columns, rows)
-        return PartitionedTarget(self._data, columns, (len(rows), self.shape[1]), self.dtype)
-
-
-@dataclass(frozen=True)
-class _SomeColumns:
-    columns: object
-    chosen: object
-
-    def __call__(self, piece):
-        return self.columns(piece)[:, self.chosen]
 
 
 def _inputs(piece):
@@ -99,35 +58,50 @@ class PartitionedData:
     ----------
     pieces : list of dask.delayed.Delayed
         Each a `Data`.
-    n_samples, n_inputs : int
+    X : RemoteRows
     total_weight : float
-    dtype : numpy dtype
-    target_shape : tuple of int
-        Of the encoded target.
+    targets : {"numbers", "classes", "inputs"}
+        What the targets are.
     """
 
     whole_batches_only = True
     # They are in the pieces.
     weight = None
 
-    def __init__(self, pieces, n_samples, n_inputs, total_weight, dtype, target_shape):
-        self.pieces, self._total_weight, self._target_shape = pieces, total_weight, target_shape
-        self.X = PartitionedArray(self, _inputs, (n_samples, n_inputs), dtype)
-        self.target = PartitionedTarget(self, _targets, target_shape, np.dtype(float))
+    def __init__(self, pieces, X, total_weight, targets):
+        self.pieces, self.X, self.total_weight, self._targets = pieces, X, total_weight, targets
 
     @property
-    def total_weight(self):
-        """Sum of the weights."""
-        return self._total_weight
+    def reconstructs(self):
+        """Whether rows are their own targets."""
+        return self._targets == "inputs"
+
+    @cached_property
+    def moments(self):
+        """The `Moments` of the features."""
+        return self._moments_of(_inputs)
+
+    @cached_property
+    def target_moments(self):
+        """Those of the encoded targets; None if these are class numbers."""
+        if self._targets == "classes":
+            return None
+        return self.moments if self.reconstructs else self._moments_of(_targets)
+
+    def _moments_of(self, columns):
+        def each(function, *arguments):
+            return self.map(_apply, columns, self.total_weight, function, *arguments)
+
+        return moments_by_parts(each)
 
     @cached_property
     def scale(self):
-        """An `InputScale`."""
-        return InputScale.of_data(self.X)
+        """Where the features have their origin and scale, an `InputScale`."""
+        return InputScale.of_moments(self.moments, self.X.dtype)
 
     def mean_weight(self):
         """Mean weight of a row."""
-        return self._total_weight / self.X.shape[0]
+        return self.total_weight / self.X.shape[0]
 
     def n_observed(self):
         """How many observations the rows stand for, their `effective_sample_size`."""
@@ -145,9 +119,7 @@ class PartitionedData:
         """The same rows, weights divided by `unit`."""
         task = on_workers(Data.in_units_of)
         pieces = [task(piece, unit) for piece in self.pieces] if unit != 1.0 else self.pieces
-        return PartitionedData(
-            pieces, *self.X.shape, self._total_weight / unit, self.X.dtype, self._target_shape
-        )
+        return PartitionedData(pieces, self.X, self.total_weight / unit, self._targets)
 
     def objective(self, model, penalty, coordinates, dtype):
         """The mean loss of a `Model` on these rows."""

@@ -59,17 +59,15 @@ class InputScale:
     symmetric: np.ndarray | bool = False
 
     @classmethod
-    def of_data(cls, X, sample_weight=None):
-        """Weighted mean, and standard deviation with the sign of the skewness.
+    def of_moments(cls, moments, dtype=np.float64):
+        """Mean, and standard deviation with the sign of the skewness; `dtype` that of the data.
 
-        The sign makes the coordinates the same for x and -x (1 - x, for a binary
-        input). Dense or CSR X; O(size of X), memory for a few rows.
+        The sign makes the coordinates the same for x and -x (1 - x, for a binary input).
         """
-        moments = weighted_moments(X, sample_weight)
         size, least = moments.deviation, np.maximum(_CONSTANT * np.abs(moments.mean), _SMALLEST)
         size = np.where(size > least, size, 0.0)
         rarity = rounded_to_grid(np.clip(safe_divide(size, moments.absolute), 1.0, _RAREST))
-        precision = np.finfo(np.float32 if X.dtype == np.float32 else np.float64).eps
+        precision = np.finfo(np.float32 if dtype == np.float32 else np.float64).eps
         signs = moments.signs(precision)
         scale = size * np.where(signs < 0, -1.0, 1.0)
         symmetric = (signs == 0) & (size > 0)
