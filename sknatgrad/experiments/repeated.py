@@ -20,6 +20,7 @@ from ..numerics.parallel import parallel_results
 from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
 from ..training.trainer import INTERRUPTED
+from .interrupts import tells_of_interrupt
 from .runs import OUTCOMES, RepeatedRuns
 from .seeds import draw_seeds
 
@@ -196,7 +197,7 @@ def _record(task, estimator, plan):
         with single_thread():
             record |= _outcome(task, estimator, plan, train, test)
     except Exception as problem:
-        if isinstance(problem.__context__, KeyboardInterrupt):
+        if tells_of_interrupt(problem):
             raise KeyboardInterrupt from None
         record["error"] = f"{type(problem).__name__}: {problem}"
     return record
@@ -245,7 +246,7 @@ def _collect(n_jobs, calls, n_calls, verbose):
     """Records in the order of the calls, whatever order they end in."""
     records = [None] * n_calls
     with warnings.catch_warnings():
-        # A fit that Ctrl-C ends early ends all of them.
+        # Raised, so that a fit that Ctrl-C ends early is not taken for a whole one.
         warnings.filterwarnings("error", message=INTERRUPTED)
         for n_done, (position, record) in enumerate(parallel_results(n_jobs, calls), 1):
             records[position] = record
