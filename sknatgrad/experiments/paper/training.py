@@ -75,11 +75,17 @@ def train(setting, settings, seed=0):
     KeyboardInterrupt
         If the user interrupts.
     """
-    model, data, theta = setting
-    rng = np.random.RandomState(seed)
-    state = begin(model, settings, data, rng, previous=(theta, History(), Strength()))
+    model, data, _ = setting
+    state = begin_at(setting, settings, seed)
     advance(model, settings, data, state)
     return state.history
+
+
+def begin_at(setting, settings, seed=0):
+    """The state before the first step from a given start; takes what `train` takes."""
+    model, data, theta = setting
+    previous = (theta, History(), Strength())
+    return begin(model, settings, data, np.random.RandomState(seed), previous)
 
 
 def advance(model, settings, data, state):
