@@ -1,6 +1,5 @@
 """Training by the paper's rules, step by step."""
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,16 +23,10 @@ class Curve:
         Some of the steps, spread evenly on a logarithmic scale.
     bits : list of float
         Loss a sample after each of these.
-    rejected : int
-        Cancelled steps.
-    seconds : float
-        Processor time.
     """
 
     steps: list
     bits: list
-    rejected: int
-    seconds: float
 
 
 def settings_of(method, n_samples, n_steps=None, learning_rate="adaptive"):
@@ -100,12 +93,10 @@ def advance(model, settings, data, state):
 def train_method(problem, method, activation, seed):
     """The `Curve` of a method on a problem."""
     setting = problem.implement(activation)
-    start = time.process_time()
     history = train(setting, settings_of(method, len(problem.inputs)), seed)
-    seconds = time.process_time() - start
     steps = recorded_steps(len(history.losses))
     bits = np.array(history.losses)[np.array(steps) - 1] / np.log(2)
-    return Curve(steps, bits.tolist(), history.n_rejected, seconds)
+    return Curve(steps, bits.tolist())
 
 
 def recorded_steps(n_steps):
