@@ -15,6 +15,7 @@ from sknatgrad import METRICS, RiemannianMLPClassifier, get_metric, get_output, 
 from sknatgrad.compiled import KERNELS, get_kernels, set_kernels, switch, with_kernels
 from sknatgrad.metrics import linalg
 from sknatgrad.network import ACTIVATIONS
+from sknatgrad.numerics.parallel import parallel_results
 from sknatgrad.numerics.vectors import ahead, between
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -245,6 +246,14 @@ def test_training_is_the_same_to_rounding_and_in_every_run():
     with kernel_context("numba"):
         for first, second in zip(fitted("bp"), fitted("bp"), strict=True):
             np.testing.assert_array_equal(first, second)
+
+
+@needs_numba
+def test_calls_in_other_processes_follow():
+    """Those of the paper's trainings too, which are nothing but such calls."""
+    with kernel_context("numba"):
+        results = parallel_results(2, get_kernels, [()] * 4)
+    assert list(results) == ["numba"] * 4
 
 
 @needs_numba

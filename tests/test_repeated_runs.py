@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier
 from sknatgrad.experiments import RepeatedRuns, repeated_runs
+from sknatgrad.training.steps.batch_pass import BatchPass
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 TIMED = ("fit_seconds", "time_curve")
@@ -217,6 +218,23 @@ def test_if_everything_fails_there_is_a_table_of_dashes(data):
 def test_an_interrupted_fit_ends_all_runs(data):
     with pytest.raises(KeyboardInterrupt):
         repeated_runs({"picky": Picky(how="interrupted")}, *data, n_runs=2)
+
+
+def test_an_interrupted_fit_of_ours_ends_all_runs(data, monkeypatch):
+    """It tells of the interrupt after it has handled it."""
+    run, begun = BatchPass.run, []
+
+    def interrupted(self, history):
+        begun.append(self)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return run(self, history)
+
+    monkeypatch.setattr(BatchPass, "run", interrupted)
+    network = RiemannianMLPClassifier((4,), max_iter=5)
+    with pytest.raises(KeyboardInterrupt):
+        repeated_runs({"bare": network, "piped": make_pipeline(network)}, *data, n_runs=2)
+    assert len(begun) == 3
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

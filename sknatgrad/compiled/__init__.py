@@ -13,6 +13,7 @@ from .switch import (
     kernel_context,
     loops,
     set_kernels,
+    under_kernels,
     with_kernels,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "kernel_context",
     "loops",
     "set_kernels",
+    "under_kernels",
     "with_kernels",
 ]

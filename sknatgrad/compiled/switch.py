@@ -2,7 +2,7 @@
 
 import os
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 
 KERNELS = ("numpy", "numba")
@@ -69,9 +69,14 @@ def kernel_context(name):
 
 
 def with_kernels(name, function, *arguments):
-    """What `function` returns under these kernels: for calls in other processes."""
+    """What `function` returns under these kernels."""
     with kernel_context(name):
         return function(*arguments)
+
+
+def under_kernels(function):
+    """The function under the kernels chosen here, wherever it is called."""
+    return partial(with_kernels, get_kernels(), function)
 
 
 @cache

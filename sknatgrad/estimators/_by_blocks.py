@@ -1,12 +1,12 @@
 """Predictions of Dask collections: lazy ones, made block by block on the workers."""
 
 from copy import copy
-from functools import partial, wraps
+from functools import wraps
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..compiled import get_kernels, with_kernels
+from ..compiled import under_kernels
 from ._partitioned import as_rows, is_partitioned, one_row
 
 
@@ -86,7 +86,7 @@ def _by_blocks(method, estimator, X):
     with np.errstate(all="ignore"):
         # Says what comes out, and refuses rows of another length before work starts.
         example = method(estimator, one_row(X))
-    call = partial(with_kernels, get_kernels(), _of_block)
+    call = under_kernels(_of_block)
     known = dask.delayed((method, _frozen(estimator), example[:0]), traverse=False)
     if not isinstance(example, np.ndarray) and not hasattr(X, "map_partitions"):
         import dask.dataframe as dd

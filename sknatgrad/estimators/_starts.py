@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils.parallel import delayed
 
-from ..compiled import get_kernels, with_kernels
 from ..numerics.parallel import parallel_results
 from ..training.session import compared_by, start_and_run
 
@@ -55,9 +53,7 @@ def _results(calls, n_jobs):
     numbered = [(number, *call) for number, call in enumerate(calls)]
     if effective_n_jobs(n_jobs) == 1:
         return (_watched(*call) for call in numbered)
-    kernels = get_kernels()
-    tasks = (delayed(with_kernels)(kernels, _watched, *call) for call in numbered)
-    return parallel_results(n_jobs, tasks)
+    return parallel_results(n_jobs, _watched, numbered)
 
 
 def _watched(number, *call):

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from ..estimators import RiemannianMLPClassifier
 from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
-from ..training.trainer import INTERRUPTED
+from .interrupts import tells_of_interrupt
 from .runs import even_times
 
 TARGET = 0.05
@@ -221,8 +221,8 @@ def _timed_fit(model, X, y):
         seconds = time.perf_counter() - start
     exhausted = False
     for warning in caught:
-        # Both libraries say this when Ctrl-C ends a fit early; the race ends with it.
-        if INTERRUPTED in str(warning.message):
+        # The race ends with the fit.
+        if tells_of_interrupt(warning.message):
             raise KeyboardInterrupt
         if issubclass(warning.category, ConvergenceWarning):
             exhausted = True

@@ -12,14 +12,13 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
-from ..compiled import get_kernels, with_kernels
 from ..numerics.parallel import parallel_results
 from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
 from ..training.trainer import INTERRUPTED
+from .interrupts import tells_of_interrupt
 from .runs import OUTCOMES, RepeatedRuns
 from .seeds import draw_seeds
 
@@ -101,12 +100,8 @@ def repeated_runs(
         for run in range(n_runs)
         for name in estimators
     ]
-    kernels = get_kernels()
-    calls = (
-        delayed(with_kernels)(kernels, _positioned, position, task, estimators[task.name], plan)
-        for position, task in enumerate(tasks)
-    )
-    records = _collect(n_jobs, calls, len(tasks), verbose)
+    calls = [(position, task, estimators[task.name], plan) for position, task in enumerate(tasks)]
+    records = _collect(n_jobs, calls, verbose)
     _warn_of_failures(records)
     return RepeatedRuns(records)
 
@@ -196,7 +191,7 @@ def _record(task, estimator, plan):
         with single_thread():
             record |= _outcome(task, estimator, plan, train, test)
     except Exception as problem:
-        if isinstance(problem.__context__, KeyboardInterrupt):
+        if tells_of_interrupt(problem):
             raise KeyboardInterrupt from None
         record["error"] = f"{type(problem).__name__}: {problem}"
     return record
@@ -241,16 +236,17 @@ def _seeded(estimator, seed):
 
 
 # ---------------------------------------------------------------------------- all fits
-def _collect(n_jobs, calls, n_calls, verbose):
+def _collect(n_jobs, calls, verbose):
     """Records in the order of the calls, whatever order they end in."""
-    records = [None] * n_calls
+    records = [None] * len(calls)
     with warnings.catch_warnings():
-        # A fit that Ctrl-C ends early ends all of them.
+        # Raised, so that a fit that Ctrl-C ends early is not taken for a whole one.
         warnings.filterwarnings("error", message=INTERRUPTED)
-        for n_done, (position, record) in enumerate(parallel_results(n_jobs, calls), 1):
+        results = parallel_results(n_jobs, _positioned, calls)
+        for n_done, (position, record) in enumerate(results, 1):
             records[position] = record
             if verbose:
-                print(f"[{n_done}/{n_calls}] {_progress(record)}", flush=True)
+                print(f"[{n_done}/{len(calls)}] {_progress(record)}", flush=True)
     return records
 
 

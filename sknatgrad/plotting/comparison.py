@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .curves import AXES, label_axes, line_styles, needs_matplotlib
+from .axes import axes_or_new, check_against, label_training, line_styles
 
 _POINTS = 200
 
@@ -115,12 +115,8 @@ class MetricComparisonDisplay:
         ValueError
             If `against` is unknown.
         """
-        if against not in AXES:
-            raise ValueError(f"against must be 'passes' or 'seconds', got {against!r}.")
-        if ax is None:
-            with needs_matplotlib():
-                import matplotlib.pyplot as plt
-            ax = plt.subplots(layout="constrained")[1]
+        check_against(against)
+        ax = axes_or_new(ax)
         self.ax_, self.figure_, self.lines_, self.bands_ = ax, ax.figure, [], []
         for (name, curves), style in zip(self.curves.items(), line_styles(), strict=False):
             x, parts = quartile_curves(*curves, against)
@@ -128,8 +124,7 @@ class MetricComparisonDisplay:
             line, band = draw_band(ax, x, parts, alpha, **style)
             self.lines_.append(line)
             self.bands_.append(band)
-        label_axes(ax, AXES[against], "training loss")
-        ax.legend(frameon=False)
+        label_training(ax, against)
         return self
 
 

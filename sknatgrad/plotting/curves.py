@@ -1,18 +1,9 @@
 """Training loss, pass by pass, of one or more estimators."""
 
-from contextlib import contextmanager
-from itertools import cycle
-
 import numpy as np
 
+from .axes import axes_or_new, check_against, label_training, line_styles, new_figure
 from .naming import final_estimator, method_name
-
-AXES = {"passes": "passes over the data", "seconds": "seconds"}
-# Okabe and Ito's colours, told apart by colour-blind readers too; each comes with its
-# own marker and, after one round, with another dash pattern.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_DASHES = ("-", "--", ":")
 
 
 class TrainingCurveDisplay:
@@ -130,25 +121,20 @@ class TrainingCurveDisplay:
             If `against` is unknown, or seconds are asked for and not known.
         """
         abscissae = self._abscissae(against)
-        if ax is None:
-            with needs_matplotlib():
-                import matplotlib.pyplot as plt
-            ax = plt.subplots(layout="constrained")[1]
+        ax = axes_or_new(ax)
         self.ax_, self.figure_, self.lines_ = ax, ax.figure, []
         for name, x, loss, style in zip(
             self.names, abscissae, self.losses, line_styles(), strict=False
         ):
             style = {**style, "markevery": [len(loss) - 1] if len(loss) else [], "label": name}
             self.lines_ += ax.plot(x, loss, **{**style, **kwargs})
-        label_axes(ax, AXES[against], "training loss")
-        ax.legend(frameon=False)
+        label_training(ax, against)
         return self
 
     def _abscissae(self, against):
+        check_against(against)
         if against == "passes":
             return [np.arange(1, len(loss) + 1) for loss in self.losses]
-        if against != "seconds":
-            raise ValueError(f"against must be 'passes' or 'seconds', got {against!r}.")
         missing = [name for name, t in zip(self.names, self.times, strict=True) if t is None]
         if missing:
             raise ValueError(f"against='seconds' needs the times of {', '.join(missing)}.")
@@ -177,44 +163,14 @@ def two_panels(display, title="", target=None, ylabel="training log-loss (nats)"
     ImportError
         If matplotlib is missing.
     """
-    with needs_matplotlib():
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    figure, ((left, right),) = new_figure(10, 4.6, 1, 2, sharey=True)
     figure.suptitle(title)
-    left, right = figure.subplots(1, 2, sharey=True)
     for ax, against in ((left, "passes"), (right, "seconds")):
         display.plot(ax, against=against)
         ax.get_legend().remove()
-        ax.grid(alpha=0.25, linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
         if target is not None:
             ax.axhline(target, color="0.45", linewidth=0.9, linestyle=(0, (2, 3)), zorder=1)
     left.set_ylabel(ylabel)
     right.set_ylabel("")
     figure.legend(handles=display.lines_, loc="outside right center", frameon=False)
     return figure
-
-
-def label_axes(ax, xlabel, ylabel):
-    """Logarithmic axes, with numbers as they are written elsewhere."""
-    ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter("{x:g}")
-
-
-def line_styles():
-    """Endless line styles; the end of a line carries its marker."""
-    for dashes in cycle(_DASHES):
-        for colour, marker in zip(_COLOURS, _MARKERS, strict=True):
-            yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.8}
-
-
-@contextmanager
-def needs_matplotlib():
-    """Say how to get matplotlib where it is missing."""
-    try:
-        yield
-    except ImportError as missing:
-        raise ImportError(
-            'Plots need matplotlib, which is not installed: pip install "sknatgrad[plot]"'
-        ) from missing

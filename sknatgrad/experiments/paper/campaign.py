@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-from sklearn.utils.parallel import delayed
 
 from ...numerics.parallel import parallel_results
 
@@ -33,8 +32,8 @@ def carry_out(trainings, store, n_jobs, progress):
         else:
             curves[training.key] = curve
     progress.begin(missing, len(curves), reasons)
-    calls = (delayed(_train)(training, store) for training in missing)
-    for training, curve in parallel_results(n_jobs, calls):
+    calls = [(training, store) for training in missing]
+    for training, curve in parallel_results(n_jobs, _train, calls):
         curves[training.key] = curve
         progress.end(training, curve)
     return Results(curves, trainings)

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._version import __version__
-from ...training import History
-from ...training.penalty.l2 import Strength
-from ...training.session import begin
 from .store import read_kept, write_kept
-from .training import advance, settings_of
+from .training import advance, begin_at, settings_of
 
 _FORMAT = "sknatgrad costs of steps, 1"
 _WARM_UP = 10
@@ -64,13 +61,10 @@ class _Timer:
     """A training that goes on while it is timed."""
 
     def __init__(self, setting, method):
-        model, data, theta = setting
+        model, data, _ = setting
         self._method, self._n_samples = method, len(data.X)
-        settings = settings_of(method, self._n_samples)
-        state = begin(
-            model, settings, data, np.random.RandomState(0), (theta, History(), Strength())
-        )
-        self._training, self._state = (model, data), state
+        self._state = begin_at(setting, settings_of(method, self._n_samples))
+        self._training = model, data
         self.timings = []
         step = self._seconds_a_step(1)
         if step < _LONG:

@@ -47,10 +47,6 @@ class Experiment:
         shorter = [replace(m, n_steps=max(10, round(share * m.n_steps))) for m in self.methods]
         return replace(self, methods=tuple(shorter))
 
-    def only(self, names):
-        """The same with some of the methods."""
-        return replace(self, methods=tuple(m for m in self.methods if m.name in names))
-
     def trainings(self, seed):
         """All trainings, run by run, methods in their order."""
         seeds = draw_seeds(seed, (self.n_runs, 2)).tolist()

@@ -6,8 +6,8 @@ Dashed lines are the logistic implementation.
 
 import numpy as np
 
+from ...plotting.axes import label_axes, new_figure
 from ...plotting.comparison import draw_band, quartiles
-from ...plotting.curves import label_axes, needs_matplotlib
 from .methods import BEYOND, INVARIANT, TITLES
 from .problem import ACTIVATIONS
 from .tables import SAME, differences
@@ -32,18 +32,6 @@ DASHES = {"logistic": "--", "tanh": "-"}
 FOUR = ("unitwise_fisher", "qd_fisher", "bp", "qd_bp")
 EQUAL_TIME = "time (steps of backpropagation, by the paper's Table 1)"
 BITS = "loss per sample (bits)"
-
-
-def new_figure(width, height, rows=1, columns=1, **sharing):
-    """A figure that pyplot does not know of, and its axes."""
-    with needs_matplotlib():
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **sharing)
-    for ax in axes.flat:
-        ax.grid(alpha=0.25, linewidth=0.6)
-        ax.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 class Curves:

@@ -43,7 +43,8 @@ class Store:
         if content is None:
             return None, problem
         try:
-            curve = Curve(**content["curve"])
+            kept = content["curve"]
+            curve = Curve(kept["steps"], kept["bits"])
             whole = len(curve.steps) == len(curve.bits) > 0
         except (KeyError, TypeError):
             whole = False

@@ -1,6 +1,5 @@
 """Training by the paper's rules, step by step."""
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,16 +23,10 @@ class Curve:
         Some of the steps, spread evenly on a logarithmic scale.
     bits : list of float
         Loss a sample after each of these.
-    rejected : int
-        Cancelled steps.
-    seconds : float
-        Processor time.
     """
 
     steps: list
     bits: list
-    rejected: int
-    seconds: float
 
 
 def settings_of(method, n_samples, n_steps=None, learning_rate="adaptive"):
@@ -75,11 +68,17 @@ def train(setting, settings, seed=0):
     KeyboardInterrupt
         If the user interrupts.
     """
-    model, data, theta = setting
-    rng = np.random.RandomState(seed)
-    state = begin(model, settings, data, rng, previous=(theta, History(), Strength()))
+    model, data, _ = setting
+    state = begin_at(setting, settings, seed)
     advance(model, settings, data, state)
     return state.history
+
+
+def begin_at(setting, settings, seed=0):
+    """The state before the first step from a given start; takes what `train` takes."""
+    model, data, theta = setting
+    previous = (theta, History(), Strength())
+    return begin(model, settings, data, np.random.RandomState(seed), previous)
 
 
 def advance(model, settings, data, state):
@@ -94,12 +93,10 @@ def advance(model, settings, data, state):
 def train_method(problem, method, activation, seed):
     """The `Curve` of a method on a problem."""
     setting = problem.implement(activation)
-    start = time.process_time()
     history = train(setting, settings_of(method, len(problem.inputs)), seed)
-    seconds = time.process_time() - start
     steps = recorded_steps(len(history.losses))
     bits = np.array(history.losses)[np.array(steps) - 1] / np.log(2)
-    return Curve(steps, bits.tolist(), history.n_rejected, seconds)
+    return Curve(steps, bits.tolist())
 
 
 def recorded_steps(n_steps):

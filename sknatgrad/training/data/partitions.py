@@ -6,11 +6,11 @@ Dask moves the tasks, and makes lost ones anew on another worker.
 """
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 
-from ...compiled import get_kernels, with_kernels
+from ...compiled import under_kernels
 from ...numerics.moments import moments_by_parts
 from ...numerics.single_thread import single_thread
 from ...numerics.sums import tree_sum
@@ -24,7 +24,7 @@ def on_workers(function):
     """A function whose calls are Dask tasks; they run under the kernels chosen here."""
     import dask
 
-    return dask.delayed(partial(with_kernels, get_kernels(), function), pure=False)
+    return dask.delayed(under_kernels(function), pure=False)
 
 
 @dataclass(frozen=True)
