@@ -4,8 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .kernels import FullLinks, make_links
-from .parallel_links import ParallelLinks
+from .links import FullLinks, ParallelLinks, make_links
 
 
 class Level:
