@@ -218,9 +218,14 @@ class Topology:
     @cached_property
     def is_output(self):
         """Which computed units are outputs, (n_units,) of bool."""
-        mask = np.zeros(self.n_units, dtype=bool)
-        mask[self.outputs] = True
-        return mask
+        return self.output_number >= 0
+
+    @cached_property
+    def output_number(self):
+        """Which output each computed unit is, -1 for hidden units: (n_units,) of int."""
+        numbers = np.full(self.n_units, -1)
+        numbers[self.outputs] = np.arange(self.n_outputs)
+        return numbers
 
     @cached_property
     def is_weight(self):
@@ -234,6 +239,11 @@ class Topology:
         """The computed unit that each parameter enters, (n_parameters,)."""
         return np.repeat(np.arange(self.n_units), self.lengths)
 
+    @property
+    def own_bias(self):
+        """Where in theta the bias of each parameter's unit stands, (n_parameters,)."""
+        return self.bias[self.owner]
+
     @cached_property
     def source(self):
         """The source of each parameter, -1 for biases: (n_parameters,) of int."""
@@ -245,18 +255,25 @@ class Topology:
     @cached_property
     def level_outputs(self):
         """For each level: which outputs its units are, or None for hidden units."""
-        position = np.full(self.n_units, -1)
-        position[self.outputs] = np.arange(self.n_outputs)
-        parts = [position[level.units] for level in self.levels]
+        parts = [self.output_number[level.units] for level in self.levels]
         return tuple(part if part[0] >= 0 else None for part in parts)
 
     def fan_in(self, counted=None):
         """Links into each unit, (n_units,); from inputs only those that are `counted`."""
         if counted is None:
             return self.lengths - 1
-        # The last entry is of the constant, the source of biases.
-        counts = np.concatenate([counted, np.ones(self.n_units), [0.0]])
-        return np.bincount(self.owner, counts[self.source], self.n_units)
+        counts = self.by_source(counted, 1.0)[self.source]
+        return np.bincount(self.owner, counts, self.n_units)
+
+    def by_source(self, inputs, units, constant=0.0):
+        """One number a source, (n_inputs + n_units + 1,): an array each, or one for all.
+
+        The last is of the constant 1, source -1, that of the biases.
+        """
+        numbers = np.empty(self.n_inputs + self.n_units + 1)
+        numbers[: self.n_inputs], numbers[self.n_inputs : -1] = inputs, units
+        numbers[-1] = constant
+        return numbers
 
     def row(self, unit):
         """The slice of theta that holds the parameters of one computed unit."""
