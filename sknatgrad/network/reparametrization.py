@@ -7,7 +7,8 @@ properties").
 
 import numpy as np
 
-from .activations import AffineActivation, Sigmoid, get_activation
+from .activations import Sigmoid, get_activation
+from .activations_by_unit import AffineActivation
 from .network import Network
 
 
