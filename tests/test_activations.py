@@ -8,7 +8,7 @@ from engine import derivative
 from scipy.special import expit, log_expit
 
 from sknatgrad.network import ACTIVATIONS, AffineActivation, get_activation
-from sknatgrad.network.activations import SplitActivation
+from sknatgrad.network.activations_by_unit import SplitActivation
 
 SIGMOIDS = [name for name in ACTIVATIONS if ACTIVATIONS[name].logistic_gain is not None]
 V = np.linspace(-6, 6, 40).reshape(4, 10)  # no kink within the reach of a difference

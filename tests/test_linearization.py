@@ -20,7 +20,7 @@ from scipy import sparse
 
 from sknatgrad.metrics import LossPoint
 from sknatgrad.network import ACTIVATIONS, Inputs, Network, as_inputs
-from sknatgrad.network import incoming as incoming_module
+from sknatgrad.network import means as means_module
 from sknatgrad.numerics.buffers import BufferPool
 from sknatgrad.numerics.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS
@@ -337,7 +337,7 @@ def test_weights_that_sum_to_zero_give_finite_means(lin):
 
 def test_blocks_of_bounded_memory_change_nothing(lin, monkeypatch):
     expected = means_of(lin)
-    monkeypatch.setattr(incoming_module, "_GRAM_SIZE", 1)
+    monkeypatch.setattr(means_module, "_GRAM_SIZE", 1)
     for a, b in zip(means_of(lin), expected, strict=True):
         assert_close(a, b, 1e-15)
 

@@ -7,8 +7,10 @@ import pytest
 from engine import assert_close, graphs, problem_of
 from scipy import sparse
 
-from sknatgrad.network import Network, Topology, kernels, parameters
+from sknatgrad.network import Network, Topology, parameters
 from sknatgrad.network import fan_in as fan_in_module
+from sknatgrad.network import links as layouts
+from sknatgrad.network.links import listed
 
 GRAPHS = graphs()
 
@@ -351,8 +353,8 @@ def three_layouts():
     params = np.arange(24).reshape(4, 6)[:, 1:].ravel()
     targets, columns = np.repeat(np.arange(4), 5), np.tile(np.arange(5), 4)
     given = (4, 5), params, targets, columns, slice(0, 5)
-    full = kernels.FullLinks(4, slice(0, 24), slice(1, 6), slice(0, 5))
-    return [full, kernels.MaskedLinks(*given), kernels.SparseLinks(*given)]
+    full = layouts.FullLinks(4, slice(0, 24), slice(1, 6), slice(0, 5))
+    return [full, layouts.MaskedLinks(*given), layouts.SparseLinks(*given)]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, lambda x: sparse.csc_array(x)])
@@ -416,12 +418,12 @@ def products(name, form):
 def test_networks_with_masked_and_sparse_links_are_the_same(layout, name, form, monkeypatch):
     expected = products(name, np.asarray)[1]
     share, size = LAYOUTS[layout]
-    monkeypatch.setattr(kernels, "DENSE_SHARE", share)
-    monkeypatch.setattr(kernels, "DENSE_SIZE", size)
-    monkeypatch.setattr(kernels, "_GATHER_SIZE", 10)
+    monkeypatch.setattr(layouts, "DENSE_SHARE", share)
+    monkeypatch.setattr(layouts, "DENSE_SIZE", size)
+    monkeypatch.setattr(listed, "_GATHER_SIZE", 10)
     kinds, actual = products(name, form)
-    wanted = kernels.MaskedLinks if layout == "masked" else kernels.SparseLinks
-    assert wanted in kinds and kinds <= {wanted, kernels.FullLinks}
+    wanted = layouts.MaskedLinks if layout == "masked" else layouts.SparseLinks
+    assert wanted in kinds and kinds <= {wanted, layouts.FullLinks}
     for a, b in zip(actual, expected, strict=True):
         assert_close(a, b, 1e-13)
 
@@ -432,7 +434,7 @@ def test_layout_is_dense_unless_large_and_sparse():
     large = Topology.random_links([400, 400], 2, random_state=0)
     dense = Topology.random_links([400, 400], 100, random_state=0)
     kinds = [type(topology.levels[0].links[0]) for topology in (small, large, dense)]
-    assert kinds == [kernels.MaskedLinks, kernels.SparseLinks, kernels.MaskedLinks]
+    assert kinds == [layouts.MaskedLinks, layouts.SparseLinks, layouts.MaskedLinks]
 
 
 # ---------------------------------------------------------------------- parallel links

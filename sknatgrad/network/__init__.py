@@ -1,6 +1,7 @@
 """Networks and their differential; nothing here knows an output or a metric."""
 
-from .activations import ACTIVATIONS, Activation, AffineActivation, get_activation
+from .activations import ACTIVATIONS, Activation, get_activation
+from .activations_by_unit import AffineActivation
 from .initialization import initialize
 from .inputs import Inputs, as_inputs
 from .linearization import Linearization

@@ -8,11 +8,19 @@ from scipy import sparse
 from .level import next_level
 
 
-def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
-    """Build the `Topology` of an adjacency matrix; see `Topology.from_sparse`.
+def from_adjacency(adjacency, n_inputs=None, outputs=None):
+    """The parts of the `Topology` of an adjacency matrix; see `Topology.from_sparse`.
 
     Units are renumbered by topological depth, hidden units of a depth before
-    outputs, otherwise in the given order (``topology.order`` keeps the map).
+    outputs, otherwise in the given order.
+
+    Returns
+    -------
+    n_inputs : int
+    levels : tuple of Level
+    outputs : ndarray of int, shape (n_outputs,)
+    order : ndarray of int, shape (n_units,)
+        Which unit of the matrix each computed unit is.
     """
     graph = sparse.csr_array(adjacency, copy=True)
     if graph.shape[0] != graph.shape[1]:
@@ -28,7 +36,7 @@ def from_adjacency(cls, adjacency, n_inputs=None, outputs=None):
         raise ValueError("Input units must have no incoming links.")
     depth = _depths(graph, n_inputs)
     outputs = _check_outputs(graph, n_inputs, outputs)
-    return _build(cls, graph, depth, n_inputs, outputs)
+    return n_inputs, *_build(graph, depth, n_inputs, outputs)
 
 
 def clean_links(matrix):
@@ -81,7 +89,7 @@ def _depths(graph, n_inputs):
     return depth
 
 
-def _build(cls, graph, depth, n_inputs, outputs):
+def _build(graph, depth, n_inputs, outputs):
     is_output = np.isin(np.arange(len(depth)), outputs)
     key = 2 * depth[n_inputs:] + is_output[n_inputs:]
     order = n_inputs + np.argsort(key, kind="stable")
@@ -99,22 +107,4 @@ def _build(cls, graph, depth, n_inputs, outputs):
         levels.append(
             next_level(n_inputs, levels, part.indptr.astype(int), np.concatenate(lists).astype(int))
         )
-    return cls(n_inputs, tuple(levels), number[outputs] - n_inputs, order=order)
-
-
-def check_sizes(sizes):
-    """Layer sizes as a list of integers, at least two."""
-    given = list(sizes) if np.iterable(sizes) else [sizes]
-    whole = all(isinstance(n, Integral) for n in given)
-    if len(given) < 2 or not whole or min(given) < 1:
-        raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes!r}.")
-    return list(map(int, given))
-
-
-def link_table(mask):
-    """Shape, indptr and sources of the links of a mask (n_in, n_out), by target."""
-    if getattr(mask, "ndim", 0) != 2:
-        raise ValueError("A link mask must be a two-dimensional matrix.")
-    by_target = sparse.csc_array(mask, copy=True)
-    clean_links(by_target)
-    return by_target.shape, by_target.indptr.astype(int), by_target.indices.astype(int)
+    return tuple(levels), number[outputs] - n_inputs, order

@@ -53,7 +53,8 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     gradients problem, ICML 2017, arXiv:1702.08591, section 4.
     """
     topology = network.topology
-    centre, scale = _signals(network, centre, scale)
+    centre = topology.by_source(centre, network.by_unit("midpoint"))
+    scale = topology.by_source(scale, network.by_unit("half_range"))
     is_weight = topology.is_weight
     source, owner = topology.source[is_weight], topology.owner[is_weight]
     moving = scale[source] != 0
@@ -61,7 +62,7 @@ def initialize(network, rng, centre=0.0, scale=1.0, bias_scale=0.0):
     pairs, drawn = _opposite_units(network), np.zeros(len(owner))
     drawn[moving] = rng.standard_normal(np.count_nonzero(moving))
     drawn = _opposed(topology, pairs, source, owner, drawn) / np.sqrt(fan_in[owner])
-    factor = scale[source] * _gains(network)[owner] / 2
+    factor = scale[source] * network.by_unit("input_gain")[owner] / 2
     weights = np.divide(drawn, factor, out=np.zeros_like(drawn), where=factor != 0)
     theta = np.zeros(topology.n_parameters)
     theta[is_weight] = weights
@@ -89,8 +90,8 @@ def standard_factor(network, scale=1.0):
     """
     topology = network.topology
     scale = np.where(np.equal(scale, 0), 1.0, np.abs(scale))
-    scales = np.append(_signals(network, 0.0, scale)[1], 0.0)
-    return scales[topology.source] * _gains(network)[topology.owner] / 2
+    scale = topology.by_source(scale, network.by_unit("half_range"))
+    return scale[topology.source] * network.by_unit("input_gain")[topology.owner] / 2
 
 
 def _opposed(topology, pairs, source, owner, drawn):
@@ -115,7 +116,7 @@ def _biases(network, pairs, rng):
     drawn = sign * rng.standard_normal(topology.n_units)[first - topology.n_inputs]
     above = topology.owner[topology.is_weight & (topology.source >= topology.n_inputs)]
     drawn[above] = drawn[topology.is_output] = 0.0
-    return 2 * drawn / _gains(network)
+    return 2 * drawn / network.by_unit("input_gain")
 
 
 def _opposite_units(network):
@@ -136,20 +137,3 @@ def _opposite_units(network):
             second = units[1::2]
             first[second], sign[second] = units[: 2 * len(second) : 2], -1.0
     return first, sign
-
-
-def _gains(network):
-    gain = np.empty(network.topology.n_units)
-    for level, activation in zip(network.topology.levels, network.activations, strict=True):
-        gain[level.units] = activation.input_gain
-    return gain
-
-
-def _signals(network, centre, scale):
-    """Centre and scale of every source, inputs first."""
-    n_inputs = network.topology.n_inputs
-    centres, scales = [np.broadcast_to(centre, n_inputs)], [np.broadcast_to(scale, n_inputs)]
-    for level, activation in zip(network.topology.levels, network.activations, strict=True):
-        centres.append(np.broadcast_to(activation.midpoint, level.n_units))
-        scales.append(np.broadcast_to(activation.half_range, level.n_units))
-    return np.concatenate(centres).astype(float), np.concatenate(scales).astype(float)

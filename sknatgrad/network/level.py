@@ -4,8 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .kernels import FullLinks, make_links
-from .parallel_links import ParallelLinks
+from .links import FullLinks, ParallelLinks, make_links
 
 
 class Level:
@@ -96,3 +95,20 @@ def next_level(n_inputs, levels, indptr, sources):
     """The `Level` that follows the given ones."""
     unit, param = (levels[-1].units.stop, levels[-1].params.stop) if levels else (0, 0)
     return Level(n_inputs, unit, param, indptr, sources)
+
+
+def mark_fresh_links(levels):
+    """Say which links of all levels are the first to carry values back to their sources.
+
+    Those may overwrite; the units that no such link reaches are returned and must start
+    from zero.
+    """
+    reached = np.zeros(levels[-1].units.stop, dtype=bool)
+    overwritten = np.zeros_like(reached)
+    for level in reversed(levels):
+        for links in level.links:
+            if not links.from_inputs:
+                links.fresh = not reached[links.rows].any()
+                reached[links.rows] = True
+                overwritten[links.rows] |= links.fresh
+    return np.flatnonzero(~overwritten)

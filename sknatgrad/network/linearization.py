@@ -26,11 +26,11 @@ from functools import cached_property
 import numpy as np
 
 from ..compiled import get_kernels
-from .incoming import IncomingActivities
 from .inputs import Inputs
+from .means import SampleMeans
 
 
-class Linearization(IncomingActivities):
+class Linearization(SampleMeans):
     """A network's activities and differential on a batch.
 
     Parameters
@@ -255,56 +255,3 @@ class Linearization(IncomingActivities):
                 if not links.from_inputs:
                     links.backward(weights, flat[units], flat, squared)
         return pulled
-
-    # ------------------------------------------------------------------ means
-    def edge_mean(self, values, power=1):
-        """Means over samples of ``a_i^power * values_k`` on every parameter.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_units, n_samples)
-        power : {1, 2}
-
-        Returns
-        -------
-        ndarray of shape (n_parameters,)
-            At biases (a_0 = 1) the mean of ``values_k``.
-        """
-        inputs, units = self.inputs.values, self.a
-        if power == 2:
-            inputs, units = self.inputs.squares, self.a_squared
-        values, means = self._means_at_biases(values)
-        for level, links in self._all_links():
-            signals = inputs if links.from_inputs else units
-            links.edge_sums(values[level.units], signals, means)
-        return self._mean(means)
-
-    def edge_moments(self, values):
-        """The pair ``edge_mean(values, 1)``, ``edge_mean(values, 2)``."""
-        values, first = self._means_at_biases(values)
-        second = first.copy()
-        for level, links in self._all_links():
-            inside = links.from_inputs
-            signals = self.inputs.values if inside else self.a
-            squares = self.inputs.squares if inside else self.a_squared
-            links.edge_moments(values[level.units], signals, squares, first, second)
-        return self._mean(first), self._mean(second)
-
-    def _all_links(self):
-        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
-            for links, _ in matrices:
-                yield level, links
-
-    def _means_at_biases(self, values):
-        """Values times sample weights, and a vector over theta of their sums at biases."""
-        if self.weight is not None:
-            values = values * self.weight
-        sums = np.empty(self.topology.n_parameters, self.dtype)
-        sums[self.topology.bias] = values @ np.ones(self.n_samples, self.dtype)
-        return values, sums
-
-    def _mean(self, sums):
-        """Means of sums over samples whose weights may be in them already, in place."""
-        if self.weight is None and self.n_samples > 1:
-            sums /= self.n_samples
-        return sums

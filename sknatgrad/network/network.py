@@ -75,15 +75,15 @@ class Network:
 
     @cached_property
     def spans(self):
-        """The `span` of every source, 0 of inputs.
+        """The `span` of every source, 0 of inputs and of the constant; see `Topology.by_source`."""
+        return self.topology.by_source(0.0, self.by_unit("span"))
 
-        By source: inputs, units, and last the constant 1.
-        """
-        spans = np.zeros(self.topology.n_inputs + self.topology.n_units + 1)
-        units = spans[self.topology.n_inputs : -1]
+    def by_unit(self, name):
+        """An attribute of the activation of every unit, (n_units,)."""
+        numbers = np.empty(self.topology.n_units)
         for level, activation in zip(self.topology.levels, self.activations, strict=True):
-            units[level.units] = activation.span
-        return spans
+            numbers[level.units] = getattr(activation, name)
+        return numbers
 
     def linearize(self, theta, X, sample_weight=None, empty=np.empty):
         """Forward pass that keeps what the differential needs.

@@ -7,7 +7,8 @@ properties").
 
 import numpy as np
 
-from .activations import AffineActivation, Sigmoid, get_activation
+from .activations import Sigmoid, get_activation
+from .activations_by_unit import AffineActivation
 from .network import Network
 
 
@@ -55,10 +56,8 @@ def reparametrize(network, theta, alpha=1.0, beta=0.0, gamma=1.0):
             strict=True,
         )
     )
-    n_inputs = topology.n_inputs
-    scale = np.concatenate([np.ones(n_inputs), alpha])
-    shift = np.concatenate([np.zeros(n_inputs), beta])
-    return Network(topology, activations), _rewrite(topology, theta, scale, shift, gamma)
+    rewritten = _rewrite(topology, theta, (1.0, alpha), (0.0, beta), gamma)
+    return Network(topology, activations), rewritten
 
 
 def rescale_inputs(network, theta, scale=1.0, shift=0.0):
@@ -86,10 +85,7 @@ def rescale_inputs(network, theta, scale=1.0, shift=0.0):
     shift = _one_each("shift", shift, topology.n_inputs)
     if not scale.all():
         raise ValueError("scale must not be 0.")
-    n_units = topology.n_units
-    scale = np.concatenate([scale, np.ones(n_units)])
-    shift = np.concatenate([shift, np.zeros(n_units)])
-    return _rewrite(topology, theta, scale, shift, np.ones(n_units))
+    return _rewrite(topology, theta, (scale, 1.0), (shift, 0.0), np.ones(topology.n_units))
 
 
 def convert_sigmoids(network, theta, to):
@@ -123,22 +119,19 @@ def convert_sigmoids(network, theta, to):
     if not isinstance(target, Sigmoid):
         raise ValueError(f"to={to!r} is not a sigmoid: use logistic, tanh or scaled_tanh.")
     topology = network.topology
-    scale = np.ones(topology.n_inputs + topology.n_units)
-    shift = np.zeros_like(scale)
-    gamma = np.ones(topology.n_units)
+    scale, gamma = np.ones((2, topology.n_units))
+    shift = np.zeros(topology.n_units)
     activations = []
     for level, activation in zip(topology.levels, network.activations, strict=True):
         if isinstance(activation, Sigmoid):
-            sources = slice(
-                topology.n_inputs + level.units.start, topology.n_inputs + level.units.stop
-            )
             ratio = (target.high - target.low) / (activation.high - activation.low)
-            scale[sources] = ratio
-            shift[sources] = target.low - ratio * activation.low
+            scale[level.units] = ratio
+            shift[level.units] = target.low - ratio * activation.low
             gamma[level.units] = target.gain / activation.gain
             activation = target
         activations.append(activation)
-    return Network(topology, tuple(activations)), _rewrite(topology, theta, scale, shift, gamma)
+    rewritten = _rewrite(topology, theta, (1.0, scale), (0.0, shift), gamma)
+    return Network(topology, tuple(activations)), rewritten
 
 
 def _one_each(name, values, count):
@@ -151,14 +144,16 @@ def _one_each(name, values, count):
 
 
 def _rewrite(topology, theta, scale, shift, gamma):
-    """Parameters for sources ``scale a + shift`` and pre-activations ``v / gamma``."""
+    """Parameters for sources ``scale a + shift`` and pre-activations ``v / gamma``.
+
+    `scale` and `shift` are pairs, those of the inputs and those of the units.
+    """
     if np.shape(theta) != (topology.n_parameters,):
         raise ValueError(
             f"theta must have shape ({topology.n_parameters},), not {np.shape(theta)}."
         )
-    # The last entry is of the constant, the source of biases.
-    scale, shift = np.append(scale, 1.0)[topology.source], np.append(shift, 0.0)[topology.source]
-    rewritten = theta / scale
+    rewritten = theta / topology.by_source(*scale, constant=1.0)[topology.source]
+    shift = topology.by_source(*shift)[topology.source]
     moved = np.bincount(topology.owner, rewritten * shift, minlength=topology.n_units)
     rewritten[topology.bias] -= moved
     return rewritten / gamma[topology.owner]

@@ -11,14 +11,13 @@ level listen to the same sources, that slice is a matrix.
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
 from .fan_in import fan_in_groups
-from .graph import check_sizes, from_adjacency, link_table
-from .level import next_level
-from .random_links import random_table
+from .graph import from_adjacency
+from .layers import full_layers, layer_levels, masked_layers, random_layers
+from .level import mark_fresh_links
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +44,8 @@ class Topology:
 
     Attributes
     ----------
-    n_units : int
-        Number of computed units.
-    n_parameters : int
-        Length of theta: links and biases.
+    unfed : ndarray of int
+        The units that no link overwrites on the way back, whose values must start from 0.
     """
 
     n_inputs: int
@@ -56,14 +53,10 @@ class Topology:
     outputs: np.ndarray
     layer_sizes: tuple | None = None
     order: np.ndarray | None = None
-    n_units: int = field(init=False)
-    n_parameters: int = field(init=False)
     unfed: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "n_units", self.levels[-1].units.stop)
-        object.__setattr__(self, "n_parameters", self.levels[-1].params.stop)
-        object.__setattr__(self, "unfed", self._mark_fresh_links())
+        object.__setattr__(self, "unfed", mark_fresh_links(self.levels))
 
     # ------------------------------------------------------------ constructors
     @classmethod
@@ -84,12 +77,7 @@ class Topology:
         ValueError
             If there are fewer than two sizes, or one is below 1.
         """
-        sizes = check_sizes(sizes)
-        tables = [
-            (np.arange(n_out + 1) * n_in, np.tile(np.arange(n_in), n_out))
-            for n_in, n_out in pairwise(sizes)
-        ]
-        return cls._from_layers(sizes, tables)
+        return cls._from_layers(*full_layers(sizes))
 
     @classmethod
     def random_links(
@@ -122,18 +110,7 @@ class Topology:
         ValueError
             If a size or a number of links is below 1, or they do not fit together.
         """
-        from sklearn.utils import check_random_state
-
-        sizes = check_sizes(sizes)
-        rng = check_random_state(random_state)
-        n_pairs = len(sizes) - 1
-        counts = [n_links] * n_pairs if np.isscalar(n_links) else list(n_links)
-        sides = [by] * n_pairs if isinstance(by, str) else list(by)
-        if len(counts) != n_pairs or len(sides) != n_pairs:
-            raise ValueError(f"n_links and by need one value, or {n_pairs}, one a pair of layers.")
-        pairs = zip(sizes[:-1], sizes[1:], counts, sides, strict=True)
-        tables = [random_table(*pair, replace, merge, rng) for pair in pairs]
-        return cls._from_layers(sizes, tables)
+        return cls._from_layers(*random_layers(sizes, n_links, by, replace, random_state, merge))
 
     @classmethod
     def from_sparse(cls, links, n_inputs=None, outputs=None):
@@ -162,28 +139,27 @@ class Topology:
             If shapes do not fit together or the graph has a cycle.
         """
         if isinstance(links, list | tuple):
-            masks = [link_table(mask) for mask in links]
-            sizes = [masks[0][0][0]] if masks else []
-            for i, ((n_in, n_out), _, _) in enumerate(masks):
-                if n_in != sizes[-1]:
-                    raise ValueError(
-                        f"Link masks do not chain: mask {i} has {n_in} rows, "
-                        f"the layer before it has {sizes[-1]} units."
-                    )
-                sizes.append(n_out)
-            return cls._from_layers(check_sizes(sizes), [m[1:] for m in masks])
-        return from_adjacency(cls, links, n_inputs, outputs)
+            return cls._from_layers(*masked_layers(links))
+        n_inputs, levels, outputs, order = from_adjacency(links, n_inputs, outputs)
+        return cls(n_inputs, levels, outputs, order=order)
 
     @classmethod
     def _from_layers(cls, sizes, tables):
-        levels, first_source = [], 0
-        for n_in, (indptr, sources) in zip(sizes[:-1], tables, strict=True):
-            levels.append(next_level(sizes[0], levels, indptr, sources + first_source))
-            first_source += n_in
+        levels = layer_levels(sizes, tables)
         outputs = np.arange(levels[-1].units.start, levels[-1].units.stop)
-        return cls(sizes[0], tuple(levels), outputs, layer_sizes=tuple(sizes))
+        return cls(sizes[0], levels, outputs, layer_sizes=tuple(sizes))
 
     # -------------------------------------------------------------- structure
+    @cached_property
+    def n_units(self):
+        """Number of computed units."""
+        return self.levels[-1].units.stop
+
+    @cached_property
+    def n_parameters(self):
+        """Length of theta: links and biases."""
+        return self.levels[-1].params.stop
+
     @property
     def n_outputs(self):
         """Number of output units."""
@@ -242,9 +218,14 @@ class Topology:
     @cached_property
     def is_output(self):
         """Which computed units are outputs, (n_units,) of bool."""
-        mask = np.zeros(self.n_units, dtype=bool)
-        mask[self.outputs] = True
-        return mask
+        return self.output_number >= 0
+
+    @cached_property
+    def output_number(self):
+        """Which output each computed unit is, -1 for hidden units: (n_units,) of int."""
+        numbers = np.full(self.n_units, -1)
+        numbers[self.outputs] = np.arange(self.n_outputs)
+        return numbers
 
     @cached_property
     def is_weight(self):
@@ -258,6 +239,11 @@ class Topology:
         """The computed unit that each parameter enters, (n_parameters,)."""
         return np.repeat(np.arange(self.n_units), self.lengths)
 
+    @property
+    def own_bias(self):
+        """Where in theta the bias of each parameter's unit stands, (n_parameters,)."""
+        return self.bias[self.owner]
+
     @cached_property
     def source(self):
         """The source of each parameter, -1 for biases: (n_parameters,) of int."""
@@ -269,34 +255,25 @@ class Topology:
     @cached_property
     def level_outputs(self):
         """For each level: which outputs its units are, or None for hidden units."""
-        position = np.full(self.n_units, -1)
-        position[self.outputs] = np.arange(self.n_outputs)
-        parts = [position[level.units] for level in self.levels]
+        parts = [self.output_number[level.units] for level in self.levels]
         return tuple(part if part[0] >= 0 else None for part in parts)
-
-    def _mark_fresh_links(self):
-        """Say which links are the first to carry values back to their sources.
-
-        Those may overwrite; the units that no such link reaches are returned and
-        must start from zero.
-        """
-        reached = np.zeros(self.n_units, dtype=bool)
-        overwritten = np.zeros(self.n_units, dtype=bool)
-        for level in reversed(self.levels):
-            for links in level.links:
-                if not links.from_inputs:
-                    links.fresh = not reached[links.rows].any()
-                    reached[links.rows] = True
-                    overwritten[links.rows] |= links.fresh
-        return np.flatnonzero(~overwritten)
 
     def fan_in(self, counted=None):
         """Links into each unit, (n_units,); from inputs only those that are `counted`."""
         if counted is None:
             return self.lengths - 1
-        # The last entry is of the constant, the source of biases.
-        counts = np.concatenate([counted, np.ones(self.n_units), [0.0]])
-        return np.bincount(self.owner, counts[self.source], self.n_units)
+        counts = self.by_source(counted, 1.0)[self.source]
+        return np.bincount(self.owner, counts, self.n_units)
+
+    def by_source(self, inputs, units, constant=0.0):
+        """One number a source, (n_inputs + n_units + 1,): an array each, or one for all.
+
+        The last is of the constant 1, source -1, that of the biases.
+        """
+        numbers = np.empty(self.n_inputs + self.n_units + 1)
+        numbers[: self.n_inputs], numbers[self.n_inputs : -1] = inputs, units
+        numbers[-1] = constant
+        return numbers
 
     def row(self, unit):
         """The slice of theta that holds the parameters of one computed unit."""

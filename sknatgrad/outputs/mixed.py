@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..network.activations import SplitActivation
+from ..network.activations_by_unit import SplitActivation
 from ._base import Output
 
 

@@ -74,10 +74,9 @@ def target_factor(topology, outputs):
     """What scales weights as if the outputs had unit scale; `outputs` an `OutputScale`."""
     if outputs is None:
         return 1.0
-    scale = np.ones(topology.n_inputs + topology.n_units + 1)
-    scale[topology.n_inputs + topology.outputs] = outputs.scale
-    # The last entry stands for the constant, the source of biases.
-    return scale[topology.source] / scale[topology.n_inputs + topology.owner]
+    scale = np.ones(topology.n_units)
+    scale[topology.outputs] = outputs.scale
+    return topology.by_source(1.0, scale, 1.0)[topology.source] / scale[topology.owner]
 
 
 def start_parameters(model, standard, coordinates, rng):

@@ -26,7 +26,7 @@ class Diagonal(Mixable):
 
     def mixed(self, topology, statistics, moments, share):
         (second,) = statistics
-        weight = share * second[topology.bias][topology.owner]
+        weight = np.repeat(share * second[topology.bias], topology.lengths)
         return (second + weight * moments[0][topology.source],)
 
     def _damped(self, statistics, relative, absolute):

@@ -101,7 +101,7 @@ def _gram(matrix):
 
 def _bordering(topology, matrix, dual):
     """A_00, A_0i and A_ii of each parameter's own unit."""
-    bias = topology.bias[topology.owner]
+    bias = topology.own_bias
     if dual:
         diagonal = np.einsum("mp,mp->p", matrix, matrix)
         border = np.einsum("mp,mp->p", matrix, matrix[:, bias])
@@ -123,7 +123,7 @@ class _Centre:
 
     def __init__(self, topology, mean):
         self.topology, self.mean = topology, mean
-        self._bias = topology.bias[topology.owner]
+        self._bias = topology.own_bias
 
     def columns(self, matrix):
         """Columns of the weights minus `mean` times their unit's bias column."""

@@ -130,8 +130,6 @@ class Coordinates:
     def _output_rows(self):
         """The parameters of the output units, and the number of the output of each."""
         topology = self.network.topology
-        number = np.full(topology.n_units, -1)
-        number[topology.outputs] = np.arange(topology.n_outputs)
-        number = number[topology.owner]
+        number = topology.output_number[topology.owner]
         rows = np.flatnonzero(number >= 0)
         return rows, number[rows]

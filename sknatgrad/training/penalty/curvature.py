@@ -249,7 +249,7 @@ def _low_rank_factor(matrix):
 
 def _of_diagonals(topology, relative, weight, statistics):
     border, diagonal = statistics
-    corner = border[topology.bias][topology.owner]
+    corner = border[topology.own_bias]
     values = safe_divide(centred_variance(corner, border, diagonal), relative)
     for group in topology.groups:
         yield _Diagonal(weight * group.take(values)[:, 1:])

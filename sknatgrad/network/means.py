@@ -1,4 +1,4 @@
-"""The activities that come into groups of units, and means of their products."""
+"""Means over samples of activities times values: by link, by source and by group of units."""
 
 import numpy as np
 
@@ -9,12 +9,64 @@ _GRAM_SIZE = 1 << 17
 _FEW_SAMPLES, _FEW_LINKS = 32, 8
 
 
-class IncomingActivities:
-    """Base class of `Linearization`: what is asked of it group by group.
+class SampleMeans:
+    """Base class of `Linearization`: what is asked of it link by link or group by group.
 
-    It needs the linearization's ``network``, ``topology``, ``inputs``, ``a``,
-    ``a_squared``, ``weight`` and ``sample_share``.
+    It needs the linearization's ``network``, ``topology``, ``inputs``, ``n_samples``,
+    ``dtype``, ``a``, ``a_squared``, ``weight``, ``sample_share`` and ``_matrices``.
     """
+
+    def edge_mean(self, values, power=1):
+        """Means over samples of ``a_i^power * values_k`` on every parameter.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_units, n_samples)
+        power : {1, 2}
+
+        Returns
+        -------
+        ndarray of shape (n_parameters,)
+            At biases (a_0 = 1) the mean of ``values_k``.
+        """
+        inputs, units = self.inputs.values, self.a
+        if power == 2:
+            inputs, units = self.inputs.squares, self.a_squared
+        values, means = self._means_at_biases(values)
+        for level, links in self._all_links():
+            signals = inputs if links.from_inputs else units
+            links.edge_sums(values[level.units], signals, means)
+        return self._mean(means)
+
+    def edge_moments(self, values):
+        """The pair ``edge_mean(values, 1)``, ``edge_mean(values, 2)``."""
+        values, first = self._means_at_biases(values)
+        second = first.copy()
+        for level, links in self._all_links():
+            inside = links.from_inputs
+            signals = self.inputs.values if inside else self.a
+            squares = self.inputs.squares if inside else self.a_squared
+            links.edge_moments(values[level.units], signals, squares, first, second)
+        return self._mean(first), self._mean(second)
+
+    def _all_links(self):
+        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
+            for links, _ in matrices:
+                yield level, links
+
+    def _means_at_biases(self, values):
+        """Values times sample weights, and a vector over theta of their sums at biases."""
+        if self.weight is not None:
+            values = values * self.weight
+        sums = np.empty(self.topology.n_parameters, self.dtype)
+        sums[self.topology.bias] = values @ np.ones(self.n_samples, self.dtype)
+        return values, sums
+
+    def _mean(self, sums):
+        """Means of sums over samples whose weights may be in them already, in place."""
+        if self.weight is None and self.n_samples > 1:
+            sums /= self.n_samples
+        return sums
 
     def unit_gram(self, values=None, widening=0.0):
         """Means over samples of ``a_i a_j values_k`` for all incoming i, j of k.

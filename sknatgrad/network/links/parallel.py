@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .kernels import MaskedLinks
+from .listed import MaskedLinks
 
 
 class ParallelLinks(MaskedLinks):
