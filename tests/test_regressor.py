@@ -469,3 +469,17 @@ def test_wide_sparse_rows_are_predicted_many_at_a_time():
     reg = make((2,), max_iter=1).fit(X, np.arange(300.0))
     assert len(list(reg._prediction_chunks(X))) == 1
     assert len(list(reg._prediction_chunks(np.broadcast_to(0.0, X.shape)))) > 1
+
+
+def test_subclasses_settle_parameters(data):
+    """One that leaves out `loss` is cloned, and has the method of that name."""
+
+    class Own(RiemannianMLPRegressor):
+        def __init__(self, n_units=3):
+            super().__init__("poisson", (n_units,), max_iter=2)
+            self.n_units = n_units
+
+    copy = clone(Own(4))
+    assert copy.get_params() == {"n_units": 4}
+    y = np.abs(data[1])
+    assert np.isfinite(copy.fit(data[0], y).loss(data[0], y)) and copy.loss == "poisson"

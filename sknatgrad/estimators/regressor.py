@@ -252,7 +252,9 @@ class RiemannianMLPRegressor(
 
     def get_params(self, deep=True):
         """Parameters of this estimator; see scikit-learn."""
-        return {**super().get_params(deep), "loss": vars(self)["loss"]}
+        parameters = super().get_params(deep)
+        # A subclass may have settled it.
+        return parameters | {"loss": vars(self)["loss"]} if "loss" in parameters else parameters
 
     # ---------------------------------------------------------------- fitting
     @with_callbacks
