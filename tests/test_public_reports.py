@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from selection import spread
+from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import PoissonRegressor
@@ -1336,3 +1337,14 @@ def test_num1_rates_by_exposure(unit, n_targets):
     reg.fit(X[:1500], y[:1500], sample_weight=exposure[:1500, 0])
     error = reg.predict(X[1500:]).reshape(500, -1) / unit - rate[1500:]
     assert (error.var(axis=0) < 0.2 * rate.var(axis=0)).all()
+
+
+# ------------------------------------------------------------ settings of scikit-learn
+def test_rows_of_nan_that_nobody_checks_have_no_probabilities():
+    """Even shares are for classes that all round to 0."""
+    X, y = blobs()
+    clf = make("clf", output="bernoulli", max_iter=2).fit(X, y)
+    X[0] = np.nan
+    with config_context(assume_finite=True):
+        P = clf.predict_proba(X)
+    assert np.isnan(P[0]).all() and proper(P[1:])

@@ -180,7 +180,7 @@ class Labels:
             return np.hstack([1 - mean, mean])
         total = mean.sum(axis=1, keepdims=True)
         even = np.full_like(mean, 1 / mean.shape[1])
-        return np.divide(mean, total, out=even, where=total > 0)
+        return np.divide(mean, total, out=even, where=total != 0)
 
     def log_probabilities(self, log_mean, log_complement, discrete):
         """The logarithm of `probabilities`, (n_classes, n_samples).
