@@ -1348,3 +1348,14 @@ def test_rows_of_nan_that_nobody_checks_have_no_probabilities():
     with config_context(assume_finite=True):
         P = clf.predict_proba(X)
     assert np.isnan(P[0]).all() and proper(P[1:])
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@each
+def test_checks_of_parameters_can_be_skipped(kind, method):
+    X, y = blobs()
+    est = make(kind, max_iter=1, shuffle="yes")
+    with pytest.raises(ValueError, match="shuffle"):
+        learn(est, X, y, method)
+    with config_context(skip_parameter_validation=True):
+        learn(est, X, y, method)

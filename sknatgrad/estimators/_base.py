@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import joblib
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -98,6 +99,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         """Classes to keep the proportions of in a validation split, or None."""
 
     # ---------------------------------------------------------------- fitting
+    def _validate_params(self):
+        if not get_config()["skip_parameter_validation"]:
+            super()._validate_params()
+
     def _settings(self):
         return Settings(
             metric=self._resolved_metric(),
