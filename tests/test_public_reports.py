@@ -1359,3 +1359,14 @@ def test_checks_of_parameters_can_be_skipped(kind, method):
         learn(est, X, y, method)
     with config_context(skip_parameter_validation=True):
         learn(est, X, y, method)
+
+
+# ---------------------------------------------------------------- asking a network
+@each
+def test_metrics_that_are_asked_about_may_be_chosen(kind):
+    """What "auto" means where the network is trained, it means here."""
+    X, y = blobs()
+    est = learn(make(kind, max_iter=1), X, y).set_params(metric="diag_fisher")
+    for ask in (est.metric_matrix, lambda *args, **kw: est.direction(*args, **kw)[0][0]):
+        found, want = (ask(X, y, metric=name) for name in ("auto", "bp"))
+        np.testing.assert_array_equal(found, want)

@@ -105,7 +105,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
 
     def _settings(self):
         return Settings(
-            metric=self._resolved_metric(),
+            metric=self._resolved_metric(self.metric),
             damping=self.damping,
             damping_mode=self.damping_mode,
             learning_rate=self.learning_rate,
@@ -119,9 +119,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
-    def _resolved_metric(self):
+    def _resolved_metric(self, name):
         """The metric; "auto" keeps as much of a unit's block as is cheap."""
-        name = self.metric
         if isinstance(name, str) and name == "auto":
             largest = self.topology_.largest_fan_in
             shared = all(group.shared for group in self.topology_.groups)

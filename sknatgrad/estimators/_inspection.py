@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics import check_damping, get_metric
+from ..metrics import check_damping
 from ..network.parameters import join, split
 from ..numerics.single_thread import single_thread
 from ..training import Objective
@@ -166,9 +166,7 @@ class InspectionMixin:
         return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
 
     def _chosen_metric(self, metric, objective):
-        if metric is None:
-            metric = self._resolved_metric()
-        metric = get_metric(metric, self.n_mc_samples)
+        metric = self._resolved_metric(self.metric if metric is None else metric)
         if metric.needs_target and objective.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
