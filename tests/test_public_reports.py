@@ -1370,3 +1370,13 @@ def test_metrics_that_are_asked_about_may_be_chosen(kind):
     for ask in (est.metric_matrix, lambda *args, **kw: est.direction(*args, **kw)[0][0]):
         found, want = (ask(X, y, metric=name) for name in ("auto", "bp"))
         np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize(("y", "message"), [(None, "pass y"), (5, "one target a row")])
+@pytest.mark.parametrize("kind", ["clf", "reg"])
+def test_losses_need_a_target_a_row(kind, y, message):
+    X, target = blobs()
+    est = learn(make(kind, max_iter=1), X, target)
+    for ask in (est.loss, est.direction):
+        with pytest.raises(ValueError, match=message):
+            ask(X, y)

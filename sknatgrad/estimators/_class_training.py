@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
-from ._data import checked
+from ._data import check_length, checked
 from ._labels import ClassTargets, Labels, checked_labels, dense_labels
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
@@ -60,8 +60,7 @@ class ClassTrainingMixin:
         if y is not None:
             y = dense_labels(y)
             y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
-            if len(y) != X.shape[0]:
-                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            check_length(X, y)
             target = self._labels.encode(y, self._output.discrete)
         return X, target, check_weights(sample_weight, X)
 

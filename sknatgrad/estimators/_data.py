@@ -57,6 +57,13 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
     return rows, y
 
 
+def check_length(X, y):
+    """Raise ValueError unless y, an ndarray, has as many targets as X has rows."""
+    length = len(y) if y.ndim else "no length"
+    if length != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, y has {length}: pass one target a row.")
+
+
 def refuse_dates(values, name):
     """Raise ValueError if an array, or a column of a table, holds dates or times."""
     kinds = {getattr(dtype, "kind", None) for dtype in _dtypes(values)}

@@ -99,9 +99,7 @@ class InspectionMixin:
         -----
         The cost of the gradient and of the metric (doc/metrics.md).
         """
-        objective = self._objective(X, y, sample_weight)
-        if objective.target is None:
-            raise ValueError("The gradient depends on the targets: pass y.")
+        objective = self._objective(X, y, sample_weight, "gradient")
         metric = self._chosen_metric(metric, objective)
         damping = self.damping if damping is None else damping
         mode = self.damping_mode if damping_mode is None else damping_mode
@@ -157,13 +155,16 @@ class InspectionMixin:
             return metric.reduction.to_dense(self.topology_, statistics)
         return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
 
-    def _objective(self, X, y, sample_weight):
+    def _objective(self, X, y, sample_weight, wanted=None):
         X, target, weight = self._check_known_data(X, y, sample_weight)
+        if wanted and target is None:
+            raise ValueError(f"The {wanted} depends on the targets: pass y.")
         return Objective(self._network, self._output, X, target, weight)
 
     @single_thread()
     def _loss(self, X, y, sample_weight):
-        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
+        objective = self._objective(X, y, sample_weight, "loss")
+        return objective.evaluate(self._parameters).loss
 
     def _chosen_metric(self, metric, objective):
         metric = self._resolved_metric(self.metric if metric is None else metric)
