@@ -1380,3 +1380,12 @@ def test_losses_need_a_target_a_row(kind, y, message):
     for ask in (est.loss, est.direction):
         with pytest.raises(ValueError, match=message):
             ask(X, y)
+
+
+@pytest.mark.parametrize("n_init", [1, 2])
+def test_passes_of_several_starts_are_told_apart(capsys, n_init):
+    make("clf", n_init=n_init, max_iter=2, early_stopping=True, verbose=True).fit(*blobs())
+    lines = capsys.readouterr().out.splitlines()
+    starts = [line.split("Iteration")[0] for line in lines[::2]]
+    assert starts == [line.split("Validation")[0] for line in lines[1::2]]
+    assert starts == (["", ""] if n_init == 1 else [f"Start {k}. " for k in (1, 1, 2, 2)])
