@@ -6,15 +6,11 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from ..training.data.partitions import PartitionedData, on_workers
+from ..training.data.rows import is_partitioned
 from ._data import DTYPES
 from ._weights import nonnegative_weights
 
 _MOST_EXAMPLES = 100_000
-
-
-def is_partitioned(X):
-    """Whether X is a collection of Dask."""
-    return hasattr(X, "__dask_graph__")
 
 
 def as_rows(X):

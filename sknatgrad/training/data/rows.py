@@ -15,6 +15,17 @@ _RUNS = 16
 _PART = 1 << 24
 
 
+def is_partitioned(X):
+    """Whether X is a collection of Dask; arrays of xarray are where they hold one."""
+    if not hasattr(X, "__dask_graph__"):
+        return False
+    try:
+        from dask import is_dask_collection
+    except ImportError:
+        return False
+    return is_dask_collection(X)
+
+
 def is_sliceable(X):
     """Whether X is a two-dimensional array of numbers that is best read by slices.
 
@@ -22,7 +33,7 @@ def is_sliceable(X):
     """
     if isinstance(X, np.ndarray | np.generic):
         return isinstance(X, np.memmap)
-    if sparse.issparse(X) or hasattr(X, "iloc") or hasattr(X, "__dask_graph__"):
+    if sparse.issparse(X) or hasattr(X, "iloc") or is_partitioned(X):
         return False
     names = ("shape", "ndim", "dtype", "__getitem__")
     return all(hasattr(X, name) for name in names) and isinstance(X.dtype, np.dtype)
