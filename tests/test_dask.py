@@ -137,6 +137,18 @@ def test_held_out_rows_in_memory(scheduler):
         estimator.fit(dX, dy, X_val=dX, y_val=dy)
 
 
+@pytest.mark.parametrize("dtype", ["datetime64[D]", object])
+def test_dates_are_no_numbers(scheduler, dtype):
+    numbers = np.arange(20.0)[:, None]
+    dates = np.arange(20).astype("datetime64[D]")[:, None].astype(dtype)
+    parts, when = (da.from_array(each, (10, 1)) for each in (numbers, dates))
+    regressor = RiemannianMLPRegressor(hidden_layer_sizes=(2,), max_iter=1)
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        regressor.fit(when, numbers)
+    with pytest.raises(ValueError, match="y holds dates or times"):
+        regressor.fit(parts, when)
+
+
 def test_what_is_refused(scheduler):
     X, y, weight = data("classifier")
     dX, dy, _ = parted(X, y, weight)

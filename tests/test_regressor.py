@@ -438,6 +438,37 @@ def test_dates_are_no_features(unit):
         reg.predict(X)
 
 
+class PolarsTable:
+    """As one of polars, whose dtypes only look like those of NumPy."""
+
+    dtypes = ("Datetime(time_unit='us', time_zone=None)", "Float64")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack([np.arange(40), np.ones(40)])
+
+
+def days(kind):
+    """Forty of them, in two columns."""
+    pandas = pytest.importorskip("pandas")
+    when = pandas.date_range("2020-01-01", periods=40)
+    if kind == "list":
+        return [[day, 1.0] for day in when.values]
+    columns = {"period": when.to_period("D"), "date": when.date, "object": when.astype(object)}
+    return pandas.DataFrame({"when": columns[kind], "number": np.ones(40)})
+
+
+@pytest.mark.parametrize("kind", ["list", "period", "date", "object", "polars"])
+def test_dates_are_no_numbers_in_any_container(kind):
+    table, numbers = PolarsTable() if kind == "polars" else days(kind), np.ones((40, 2))
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        make().fit(table, numbers)
+    if kind != "polars":
+        reg = make(max_iter=1).fit(numbers, numbers)
+        for learn in (reg.fit, reg.loss):
+            with pytest.raises(ValueError, match="y holds dates or times"):
+                learn(numbers, table)
+
+
 @pytest.mark.parametrize("output", ["poisson", "bernoulli"])
 def test_rows_of_weight_0_may_have_impossible_targets(data, output):
     """They are not there; among those that are, such targets are refused."""

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from ..training.data.partitions import PartitionedData, on_workers
 from ..training.data.rows import is_partitioned
-from ._data import DTYPES
+from ._data import DTYPES, refuse_dates
 from ._weights import nonnegative_weights
 
 _MOST_EXAMPLES = 100_000
@@ -30,7 +30,11 @@ def as_rows(X):
 
 
 def one_row(X):
-    """A row of zeros such as the blocks of X hold, an ndarray or a pandas table."""
+    """A row of zeros such as the blocks of X hold, an ndarray or a pandas table.
+
+    A ValueError if X holds dates or times.
+    """
+    refuse_dates(X._meta, "X")
     if hasattr(X, "rechunk"):
         return np.zeros((1, X.shape[1]), X.dtype)
     meta = X._meta
@@ -141,14 +145,15 @@ def _aligned(array, X):
 
 
 def _checked(X, y, weight, numeric):
-    X = check_array(np.asarray(X), dtype=DTYPES, input_name="X")
+    X = np.asarray(X)
+    refuse_dates(X, "X")
+    X = check_array(X, dtype=DTYPES, input_name="X")
     if y is not None:
-        y = check_array(
-            np.asarray(y),
-            dtype="numeric" if numeric else None,
-            ensure_2d=False,
-            input_name="y",
-        )
+        y, dtype = np.asarray(y), None
+        if numeric:
+            refuse_dates(y, "y")
+            dtype = "numeric"
+        y = check_array(y, dtype=dtype, ensure_2d=False, input_name="y")
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
     if weight is not None and np.any(weight):
