@@ -1389,3 +1389,37 @@ def test_passes_of_several_starts_are_told_apart(capsys, n_init):
     starts = [line.split("Iteration")[0] for line in lines[::2]]
     assert starts == [line.split("Validation")[0] for line in lines[1::2]]
     assert starts == (["", ""] if n_init == 1 else [f"Start {k}. " for k in (1, 1, 2, 2)])
+
+
+# ------------------------------------------------------------------ labels of other types
+NUMBERS, NAMES = np.arange(3), np.array(["0", "1", "2"], object)
+MIXED = np.array([0, 1, "2"], object)
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "message"),
+    [
+        (NUMBERS, NAMES, "another type than the classes"),
+        (NAMES, NUMBERS, "another type than the classes"),
+        (NUMBERS, MIXED, "y must not mix strings with other labels"),
+        (MIXED, NUMBERS, "classes must not mix strings with other labels"),
+    ],
+)
+def test_labels_of_another_type(classes, labels, message):
+    """In a first call, in a later one, and where the loss is asked for."""
+    X, y = blobs()
+    known = NUMBERS if classes is MIXED else classes
+    clf = make("clf").partial_fit(X, known[y], classes=known)
+    for est in (make("clf"), clf):
+        with pytest.raises(ValueError, match=message):
+            est.partial_fit(X, labels[y], classes=classes)
+    if classes is known:
+        with pytest.raises(ValueError, match="another type than the classes"):
+            clf.loss(X, labels[y])
+
+
+def test_labels_of_several_types_on_workers():
+    array = pytest.importorskip("dask.array")
+    X, y = blobs()
+    with pytest.raises(ValueError, match="y must not mix strings with other labels"):
+        make("clf").fit(array.from_array(X, (45, 2)), array.from_array(MIXED[y], 45))

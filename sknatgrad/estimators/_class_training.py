@@ -5,7 +5,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ._data import check_length, checked
-from ._labels import ClassTargets, Labels, checked_labels, dense_labels
+from ._labels import ClassTargets, Labels, checked_classes, checked_labels, dense_labels
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -16,9 +16,10 @@ class ClassTrainingMixin:
     def _learn_classes(self, y, classes):
         """The classes of a stream, from its first call."""
         if self.__sklearn_is_fitted__():
-            if classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+            known = self._labels.all
+            if classes is not None and not np.array_equal(checked_classes(classes), known):
                 raise ValueError(
-                    f"classes={classes!r} differ from those of the first call: {self._labels.all}."
+                    f"classes={classes!r} differ from those of the first call: {known}."
                 )
             return
         self._labels = Labels.of_stream(y, classes)

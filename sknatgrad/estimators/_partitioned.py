@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_array, validate_data
 from ..training.data.partitions import PartitionedData, on_workers
 from ..training.data.rows import is_partitioned
 from ._data import DTYPES, refuse_dates
+from ._labels import refuse_mixture
 from ._weights import nonnegative_weights
 
 _MOST_EXAMPLES = 100_000
@@ -153,6 +154,8 @@ def _checked(X, y, weight, numeric):
         if numeric:
             refuse_dates(y, "y")
             dtype = "numeric"
+        else:
+            refuse_mixture(y, "y")
         y = check_array(y, dtype=dtype, ensure_2d=False, input_name="y")
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
