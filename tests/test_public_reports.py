@@ -1423,3 +1423,19 @@ def test_labels_of_several_types_on_workers():
     X, y = blobs()
     with pytest.raises(ValueError, match="y must not mix strings with other labels"):
         make("clf").fit(array.from_array(X, (45, 2)), array.from_array(MIXED[y], 45))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("first", "dtype"), [(2**53, "Int64"), (0, "boolean")])
+def test_nullable_integers_stay_what_they_are(first, dtype, method):
+    """Two labels that are one as floats among them; missing ones are refused."""
+    pandas = pytest.importorskip("pandas")
+    X, y = blobs(k=2)
+    labels = pandas.Series(first + y, dtype=dtype)
+    extra = {"classes": pandas.Series(labels.unique(), dtype=dtype)} if "p" in method else {}
+    clf = learn(make("clf", max_iter=1), X, labels, method, **extra)
+    assert clf.classes_.tolist() == [first, first + 1]
+    assert clf.classes_.dtype.kind == ("b" if dtype == "boolean" else "i")
+    labels[0] = pandas.NA
+    with pytest.raises(ValueError, match="NaN"):
+        getattr(clf, method)(X, labels, **extra)

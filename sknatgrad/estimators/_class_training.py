@@ -5,7 +5,14 @@ from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
 from ._data import check_length, checked
-from ._labels import ClassTargets, Labels, checked_classes, checked_labels, dense_labels
+from ._labels import (
+    ClassTargets,
+    Labels,
+    checked_classes,
+    checked_labels,
+    dense_labels,
+    exact,
+)
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -38,7 +45,7 @@ class ClassTrainingMixin:
                     "give a dict of weights."
                 )
         else:
-            X, y = checked(self, X, y, multi_output=True, reset=reset)
+            X, y = checked(self, X, exact(y), multi_output=True, reset=reset)
             dtype, weight = X.dtype, check_weights(sample_weight, X)
         y = checked_labels(y)
         if reset:

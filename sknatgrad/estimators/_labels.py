@@ -19,6 +19,15 @@ def dense_labels(y):
     return y.toarray() if sparse.issparse(y) else np.asarray(y)
 
 
+def exact(y):
+    """Nullable integers and truth values of pandas as NumPy's, where no value is missing.
+
+    scikit-learn makes floats of them, in which large ones are the same.
+    """
+    plain = np.asarray(y) if hasattr(y, "isna") else None
+    return y if plain is None or plain.dtype.kind not in "biu" else plain
+
+
 def checked_labels(y):
     """Targets of a classifier, (n_samples,) or an indicator matrix, dense.
 
@@ -46,7 +55,7 @@ def checked_labels(y):
 
 def checked_classes(classes):
     """Class labels in order, each once; a ValueError if they are none."""
-    classes = column_or_1d(classes)
+    classes = column_or_1d(exact(classes))
     assert_all_finite(classes, input_name="classes")
     refuse_mixture(classes, "classes")
     check_classification_targets(classes)
