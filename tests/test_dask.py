@@ -137,6 +137,19 @@ def test_held_out_rows_in_memory(scheduler):
         estimator.fit(dX, dy, X_val=dX, y_val=dy)
 
 
+def test_rows_without_weight_do_not_choose_the_output(scheduler):
+    """An auto-encoder is of those that weigh, a whole partition without any included."""
+    X, y, weight = data("autoencoder")
+    X = X / X.max()
+    weight[:100], X[5] = 0.0, -1.0
+    expected = fit("autoencoder", X, y, weight=weight)
+    dX, _, dW = parted(X, y, weight)
+    actual = fit("autoencoder", dX, y, weight=dW)
+    assert actual.out_activation_ == expected.out_activation_ == "logistic"
+    with pytest.raises(ValueError, match="at least one must be > 0"):
+        fit("autoencoder", dX, y, weight=0 * dW, output="bernoulli")
+
+
 @pytest.mark.parametrize("dtype", ["datetime64[D]", object])
 def test_dates_are_no_numbers(scheduler, dtype):
     numbers = np.arange(20.0)[:, None]

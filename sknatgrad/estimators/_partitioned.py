@@ -83,7 +83,7 @@ class Partitions:
         self._examples = dask.compute(*map(on_workers(_examples), self._pieces))
 
     def extremes(self):
-        """Smallest and largest value of each feature, (2, n_features)."""
+        """Smallest and largest value of each feature in rows that weigh, (2, n_features)."""
         import dask
 
         low, high = zip(*dask.compute(*map(on_workers(_extremes), self._pieces)), strict=True)
@@ -175,7 +175,8 @@ def _examples(piece):
 
 
 def _extremes(piece):
-    return piece.X.min(axis=0), piece.X.max(axis=0)
+    rows = piece.X if piece.weight is None else piece.X[piece.weight > 0]
+    return rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
 
 
 def _weight(data):

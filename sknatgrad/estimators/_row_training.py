@@ -5,7 +5,7 @@ from dataclasses import replace
 from ._data import checked
 from ._numbers import numeric_output, own_targets
 from ._partitioned import Partitions, is_partitioned
-from ._weights import check_weights, without_zero_weights
+from ._weights import check_total_weight, check_weights, without_zero_weights
 
 
 class RowTrainingMixin:
@@ -15,9 +15,10 @@ class RowTrainingMixin:
         return replace(super()._settings(), reconstructs=True)
 
     def _check_training_data(self, X, y, sample_weight, reset):
-        parts = None
         if is_partitioned(X):
             parts = Partitions(self, X, None, sample_weight, reset, numeric=True)
+            data = parts.encoded(own_targets, parts.shape[1], single=False)
+            check_total_weight(data, "training")
             dtype, rows = parts.dtype, parts.extremes()
         else:
             X = checked(self, X, reset=reset)
@@ -28,8 +29,6 @@ class RowTrainingMixin:
             self._dtype = dtype
             self._output = self._choose_output(rows)
         self._output.check_target(rows.T)
-        if parts is not None:
-            data = parts.encoded(own_targets, rows.shape[1], single=False)
         return data, None
 
     def _check_known_data(self, X, y, sample_weight):
