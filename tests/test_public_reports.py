@@ -1439,3 +1439,23 @@ def test_nullable_integers_stay_what_they_are(first, dtype, method):
     labels[0] = pandas.NA
     with pytest.raises(ValueError, match="NaN"):
         getattr(clf, method)(X, labels, **extra)
+
+
+# ------------------------------------------------------------- curves of several fits
+@each
+def test_validation_values_are_those_of_the_last_call(kind):
+    """None without held-out rows; else the curves speak of the same passes."""
+    X, y = blobs()
+    est = make(kind, max_iter=3, warm_start=True, **NO_STOP)
+    for early_stopping in (False, True, False):
+        learn(est.set_params(early_stopping=early_stopping), X, y)
+        curves = est.validation_scores_, est.validation_loss_curve_
+        if early_stopping:
+            assert len(est.loss_curve_) == 6 and est.best_validation_score_ == max(curves[0][3:])
+            for curve in curves:
+                np.testing.assert_array_equal(np.isfinite(curve), np.arange(6) > 2)
+        else:
+            assert [*curves, est.best_validation_score_] == [None] * 3
+    learn(est.set_params(early_stopping=True), X, y)
+    learn(est.set_params(early_stopping=False), X, y, "partial_fit")
+    assert est.validation_scores_ is est.best_validation_score_ is None
