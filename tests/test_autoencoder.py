@@ -351,6 +351,16 @@ def test_early_stopping(iris):
     assert est.loss(iris[1::2]) == pytest.approx(est.validation_loss_curve_[chosen], rel=0.5)
 
 
+def test_validation_losses_count_as_training_losses(iris):
+    """Features in units of their variance in training, times the mean variance."""
+    rows, held_out = iris[::2], iris[1::2]
+    est = make(early_stopping=True, max_iter=20, output="square").fit(rows, X_val=held_out)
+    error, variance = (held_out - est.predict(held_out)) ** 2, rows.var(axis=0)
+    want = 0.5 * variance.mean() * (error / variance).sum(axis=1).mean()
+    assert want == pytest.approx(min(est.validation_loss_curve_), rel=1e-9)
+    assert est.best_validation_score_ == -min(est.validation_loss_curve_)
+
+
 @pytest.mark.parametrize("how", ["fit", "partial_fit"])
 @pytest.mark.parametrize("output", ["poisson", ["poisson", "square", "poisson", "bernoulli"]])
 def test_sparse_counts_are_those_of_dense_ones(how, output):

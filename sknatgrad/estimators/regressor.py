@@ -146,8 +146,9 @@ class RiemannianMLPRegressor(
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None
         On the held-out rows, of the same passes: NaN in those of earlier fits without. None
-        where the last call held none out.
+        where the last call held none out. The loss counts several targets as `loss_` does.
     best_validation_score_ : float or None
+        R^2 of the held-out rows.
     n_iter_ : int
         Passes of the last fit.
     t_ : int
