@@ -514,3 +514,16 @@ def test_subclasses_settle_parameters(data):
     assert copy.get_params() == {"n_units": 4}
     y = np.abs(data[1])
     assert np.isfinite(copy.fit(data[0], y).loss(data[0], y)) and copy.loss == "poisson"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_shares_are_rounded(data, dtype):
+    """Those of Bernoulli outputs may lie beyond 1 by rounding errors of their dtype."""
+    X, share = data[0], np.linspace(0, 1, len(data[0]), dtype=dtype)
+    reg = make(output="bernoulli", max_iter=2).fit(X, share)
+    loss = reg.loss(X, share)
+    share[-1] += np.finfo(dtype).eps
+    assert reg.loss(X, share) == loss == reg.fit(X, share).loss(X, share)
+    share[-1] = 1.001
+    with pytest.raises(ValueError, match="needs targets"):
+        reg.fit(X, share)

@@ -83,11 +83,15 @@ class Partitions:
         self._examples = dask.compute(*map(on_workers(_examples), self._pieces))
 
     def extremes(self):
-        """Smallest and largest value of each feature in rows that weigh, (2, n_features)."""
+        """Smallest and largest value of each feature in rows that weigh, (2, n_features).
+
+        Without such rows, for others to object to, 0.
+        """
         import dask
 
         low, high = zip(*dask.compute(*map(on_workers(_extremes), self._pieces)), strict=True)
-        return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+        ends = np.array([np.min(low, axis=0), np.max(high, axis=0)])
+        return np.where(np.isfinite(ends), ends, 0)
 
     @property
     def targets(self):

@@ -35,7 +35,7 @@ class RiemannianAutoEncoder(
     output : str, Output or list of them, default="auto"
         Reading of the output units: "bernoulli" (features in [0, 1]), "square", "poisson",
         or a list with one a feature. "auto" is Bernoulli if all features lie in [0, 1],
-        else square.
+        but for rounding errors, else square.
     output_activation : str or Activation, default="auto"
         Activation of the output units where the output allows several.
     connectivity : None, int, float, "paper", list of matrices or Topology, default=None

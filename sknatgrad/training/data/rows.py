@@ -130,6 +130,23 @@ class SelectedRows(SlicedRows):
         return self.source.run_length(batch_size)
 
 
+class ClippedRows(SlicedRows):
+    """`SlicedRows` whose entries lie between two numbers: others are moved there.
+
+    Parameters
+    ----------
+    source : SlicedRows
+    least, most : float
+    """
+
+    def __init__(self, source, least, most):
+        self.source, self.least, self.most = source, least, most
+        self.shape, self.dtype = source.shape, source.dtype
+
+    def __getitem__(self, rows):
+        return self.source[rows].clip(self.least, self.most)
+
+
 class SlicedColumns:
     """The transpose of `SlicedRows`, as the targets of an auto-encoder.
 
@@ -151,6 +168,10 @@ class SlicedColumns:
         if not isinstance(key, tuple):
             raise ValueError("Outputs of several kinds need X in memory: pass an ndarray.")
         return self.T[key[1]].T
+
+    def clip(self, least, most):
+        """The same columns, moved between two numbers when they are read."""
+        return ClippedRows(self.T, least, most).T
 
     def select(self, columns):
         """Some of the columns, read when they are needed."""
