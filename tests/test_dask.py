@@ -137,6 +137,19 @@ def test_held_out_rows_in_memory(scheduler):
         estimator.fit(dX, dy, X_val=dX, y_val=dy)
 
 
+def test_what_only_holds_an_array_is_refused():
+    """As an array of xarray does: there is one of Dask inside."""
+
+    class Labelled:
+        shape = (20, 2)
+
+        def __dask_graph__(self):
+            return da.zeros(self.shape).__dask_graph__()
+
+    with pytest.raises(ValueError, match="Expected a 2D array or a table of Dask"):
+        fit("classifier", Labelled(), np.arange(20) % 2)
+
+
 def test_rows_without_weight_do_not_choose_the_output(scheduler):
     """An auto-encoder is of those that weigh, a whole partition without any included."""
     X, y, weight = data("autoencoder")

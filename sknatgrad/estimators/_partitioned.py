@@ -23,7 +23,7 @@ def as_rows(X):
         If X is another collection, or its number of columns is not known.
     """
     shape = getattr(X, "shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 2:
+    if not isinstance(shape, tuple) or len(shape) != 2 or not hasattr(X, "_meta"):
         raise ValueError(f"Expected a 2D array or a table of Dask, got {X!r}.")
     if np.isnan(shape[1]):
         raise ValueError("The number of columns is not known: call X.compute_chunk_sizes() before.")
