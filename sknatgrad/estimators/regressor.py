@@ -12,7 +12,7 @@ from ._base import BaseRiemannianMLP
 from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._inspection import SupervisedInspectionMixin
-from ._loss_parameter import LossParameter
+from ._loss_parameter import LossParameterMixin
 from ._number_training import NumberTrainingMixin
 from ._prediction import in_precision
 
@@ -26,6 +26,7 @@ def _r2(y, predicted, sample_weight=None):
 
 @lazy_on_dask("predict")
 class RiemannianMLPRegressor(
+    LossParameterMixin,
     BlockwiseScoreMixin,
     RegressorMixin,
     SupervisedInspectionMixin,
@@ -185,8 +186,6 @@ class RiemannianMLPRegressor(
     True
     """
 
-    loss = LossParameter()
-
     _score_of = staticmethod(_r2)
     _parameter_constraints: ClassVar[dict] = {
         **BaseRiemannianMLP._parameter_constraints,
@@ -251,12 +250,6 @@ class RiemannianMLPRegressor(
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-
-    def get_params(self, deep=True):
-        """Parameters of this estimator; see scikit-learn."""
-        parameters = super().get_params(deep)
-        # A subclass may have settled it.
-        return parameters | {"loss": vars(self)["loss"]} if "loss" in parameters else parameters
 
     # ---------------------------------------------------------------- fitting
     @with_callbacks
