@@ -1,6 +1,7 @@
 """The auto-encoder: codes, reconstructions, scores, outputs a column, sparse data, scikit-learn."""
 
 import pickle
+import tempfile
 import tracemalloc
 
 import numpy as np
@@ -351,6 +352,16 @@ def test_early_stopping(iris):
     assert est.loss(iris[1::2]) == pytest.approx(est.validation_loss_curve_[chosen], rel=0.5)
 
 
+def test_validation_losses_count_as_training_losses(iris):
+    """Features in units of their variance in training, times the mean variance."""
+    rows, held_out = iris[::2], iris[1::2]
+    est = make(early_stopping=True, max_iter=20, output="square").fit(rows, X_val=held_out)
+    error, variance = (held_out - est.predict(held_out)) ** 2, rows.var(axis=0)
+    want = 0.5 * variance.mean() * (error / variance).sum(axis=1).mean()
+    assert want == pytest.approx(min(est.validation_loss_curve_), rel=1e-9)
+    assert est.best_validation_score_ == -min(est.validation_loss_curve_)
+
+
 @pytest.mark.parametrize("how", ["fit", "partial_fit"])
 @pytest.mark.parametrize("output", ["poisson", ["poisson", "square", "poisson", "bernoulli"]])
 def test_sparse_counts_are_those_of_dense_ones(how, output):
@@ -367,3 +378,53 @@ def test_early_stopping_in_other_units(iris):
         for X in (iris, 1e-4 * iris)
     )
     assert one.n_iter_ == other.n_iter_ == 25
+
+
+def excess(dtype):
+    """Rows in [0, 1], and the same with ends that scaling has rounded the wrong way."""
+    inside = np.random.default_rng(0).random((40, 3)).astype(dtype)
+    inside[:2] = [[0.0], [1.0]]
+    beyond = inside.copy()
+    beyond[:2] += 2 * np.finfo(dtype).eps * np.array([[-1], [1]], dtype)
+    return inside, beyond
+
+
+def on_disk(X):
+    """The same array in a file."""
+    file = np.memmap(tempfile.TemporaryFile(), X.dtype, "w+", shape=X.shape)
+    file[:] = X
+    return file
+
+
+def on_workers(X):
+    return pytest.importorskip("dask.array").from_array(X, (20, 3))
+
+
+@pytest.mark.parametrize("output", ["auto", "bernoulli", ["bernoulli", "square", "bernoulli"]])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, on_disk, on_workers])
+def test_rounding_errors_stay_in_the_unit_interval(kind, dtype, output):
+    """They choose no other output, and it does not see them."""
+    if kind is on_disk and isinstance(output, list):
+        pytest.skip("outputs of several kinds need X in memory")
+    inside, beyond = map(kind, excess(dtype))
+    est = make((2,), output=output, max_iter=3)
+    want, found = (clone(est).fit(X) for X in (inside, beyond))
+    assert found.out_activation_ == want.out_activation_
+    assert found.score(beyond) == pytest.approx(want.score(inside), rel=1e-5)
+    if kind is not on_workers:
+        data, _ = found._check_training_data(beyond, None, None, reset=False)
+        target = data.target[:, :] if isinstance(output, str) else data.target[[0, 2]]
+        assert target.min() == 0 and target.max() == 1
+        assert found.loss(beyond) == pytest.approx(-found.score(beyond), rel=1e-6)
+
+
+def test_values_beyond_the_unit_interval():
+    """Real ones are no rounding errors, and the message says what helps."""
+    inside, _ = excess(float)
+    est = make((2,), max_iter=1).fit(inside)
+    inside[0, 0] = 1.001
+    assert clone(est).fit(inside).out_activation_ == "identity"
+    for ask in (est.score, est.loss, clone(est).set_params(output="bernoulli").fit):
+        with pytest.raises(ValueError, match=r"MinMaxScaler\(clip=True\)"):
+            ask(inside)

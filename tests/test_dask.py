@@ -137,6 +137,44 @@ def test_held_out_rows_in_memory(scheduler):
         estimator.fit(dX, dy, X_val=dX, y_val=dy)
 
 
+def test_what_only_holds_an_array_is_refused():
+    """As an array of xarray does: there is one of Dask inside."""
+
+    class Labelled:
+        shape = (20, 2)
+
+        def __dask_graph__(self):
+            return da.zeros(self.shape).__dask_graph__()
+
+    with pytest.raises(ValueError, match="Expected a 2D array or a table of Dask"):
+        fit("classifier", Labelled(), np.arange(20) % 2)
+
+
+def test_rows_without_weight_do_not_choose_the_output(scheduler):
+    """An auto-encoder is of those that weigh, a whole partition without any included."""
+    X, y, weight = data("autoencoder")
+    X = X / X.max()
+    weight[:100], X[5] = 0.0, -1.0
+    expected = fit("autoencoder", X, y, weight=weight)
+    dX, _, dW = parted(X, y, weight)
+    actual = fit("autoencoder", dX, y, weight=dW)
+    assert actual.out_activation_ == expected.out_activation_ == "logistic"
+    with pytest.raises(ValueError, match="at least one must be > 0"):
+        fit("autoencoder", dX, y, weight=0 * dW, output="bernoulli")
+
+
+@pytest.mark.parametrize("dtype", ["datetime64[D]", object])
+def test_dates_are_no_numbers(scheduler, dtype):
+    numbers = np.arange(20.0)[:, None]
+    dates = np.arange(20).astype("datetime64[D]")[:, None].astype(dtype)
+    parts, when = (da.from_array(each, (10, 1)) for each in (numbers, dates))
+    regressor = RiemannianMLPRegressor(hidden_layer_sizes=(2,), max_iter=1)
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        regressor.fit(when, numbers)
+    with pytest.raises(ValueError, match="y holds dates or times"):
+        regressor.fit(parts, when)
+
+
 def test_what_is_refused(scheduler):
     X, y, weight = data("classifier")
     dX, dy, _ = parted(X, y, weight)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from selection import spread
+from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import PoissonRegressor
@@ -1336,3 +1337,125 @@ def test_num1_rates_by_exposure(unit, n_targets):
     reg.fit(X[:1500], y[:1500], sample_weight=exposure[:1500, 0])
     error = reg.predict(X[1500:]).reshape(500, -1) / unit - rate[1500:]
     assert (error.var(axis=0) < 0.2 * rate.var(axis=0)).all()
+
+
+# ------------------------------------------------------------ settings of scikit-learn
+def test_rows_of_nan_that_nobody_checks_have_no_probabilities():
+    """Even shares are for classes that all round to 0."""
+    X, y = blobs()
+    clf = make("clf", output="bernoulli", max_iter=2).fit(X, y)
+    X[0] = np.nan
+    with config_context(assume_finite=True):
+        P = clf.predict_proba(X)
+    assert np.isnan(P[0]).all() and proper(P[1:])
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@each
+def test_checks_of_parameters_can_be_skipped(kind, method):
+    X, y = blobs()
+    est = make(kind, max_iter=1, shuffle="yes")
+    with pytest.raises(ValueError, match="shuffle"):
+        learn(est, X, y, method)
+    with config_context(skip_parameter_validation=True):
+        learn(est, X, y, method)
+
+
+# ---------------------------------------------------------------- asking a network
+@each
+def test_metrics_that_are_asked_about_may_be_chosen(kind):
+    """What "auto" means where the network is trained, it means here."""
+    X, y = blobs()
+    est = learn(make(kind, max_iter=1), X, y).set_params(metric="diag_fisher")
+    for ask in (est.metric_matrix, lambda *args, **kw: est.direction(*args, **kw)[0][0]):
+        found, want = (ask(X, y, metric=name) for name in ("auto", "bp"))
+        np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize(("y", "message"), [(None, "pass y"), (5, "one target a row")])
+@pytest.mark.parametrize("kind", ["clf", "reg"])
+def test_losses_need_a_target_a_row(kind, y, message):
+    X, target = blobs()
+    est = learn(make(kind, max_iter=1), X, target)
+    for ask in (est.loss, est.direction):
+        with pytest.raises(ValueError, match=message):
+            ask(X, y)
+
+
+@pytest.mark.parametrize("n_init", [1, 2])
+def test_passes_of_several_starts_are_told_apart(capsys, n_init):
+    make("clf", n_init=n_init, max_iter=2, early_stopping=True, verbose=True).fit(*blobs())
+    lines = capsys.readouterr().out.splitlines()
+    starts = [line.split("Iteration")[0] for line in lines[::2]]
+    assert starts == [line.split("Validation")[0] for line in lines[1::2]]
+    assert starts == (["", ""] if n_init == 1 else [f"Start {k}. " for k in (1, 1, 2, 2)])
+
+
+# ------------------------------------------------------------------ labels of other types
+NUMBERS, NAMES = np.arange(3), np.array(["0", "1", "2"], object)
+MIXED = np.array([0, 1, "2"], object)
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "message"),
+    [
+        (NUMBERS, NAMES, "another type than the classes"),
+        (NAMES, NUMBERS, "another type than the classes"),
+        (NUMBERS, MIXED, "y must not mix strings with other labels"),
+        (MIXED, NUMBERS, "classes must not mix strings with other labels"),
+    ],
+)
+def test_labels_of_another_type(classes, labels, message):
+    """In a first call, in a later one, and where the loss is asked for."""
+    X, y = blobs()
+    known = NUMBERS if classes is MIXED else classes
+    clf = make("clf").partial_fit(X, known[y], classes=known)
+    for est in (make("clf"), clf):
+        with pytest.raises(ValueError, match=message):
+            est.partial_fit(X, labels[y], classes=classes)
+    if classes is known:
+        with pytest.raises(ValueError, match="another type than the classes"):
+            clf.loss(X, labels[y])
+
+
+def test_labels_of_several_types_on_workers():
+    array = pytest.importorskip("dask.array")
+    X, y = blobs()
+    with pytest.raises(ValueError, match="y must not mix strings with other labels"):
+        make("clf").fit(array.from_array(X, (45, 2)), array.from_array(MIXED[y], 45))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("first", "dtype"), [(2**53, "Int64"), (0, "boolean")])
+def test_nullable_integers_stay_what_they_are(first, dtype, method):
+    """Two labels that are one as floats among them; missing ones are refused."""
+    pandas = pytest.importorskip("pandas")
+    X, y = blobs(k=2)
+    labels = pandas.Series(first + y, dtype=dtype)
+    extra = {"classes": pandas.Series(labels.unique(), dtype=dtype)} if "p" in method else {}
+    clf = learn(make("clf", max_iter=1), X, labels, method, **extra)
+    assert clf.classes_.tolist() == [first, first + 1]
+    assert clf.classes_.dtype.kind == ("b" if dtype == "boolean" else "i")
+    labels[0] = pandas.NA
+    with pytest.raises(ValueError, match="NaN"):
+        getattr(clf, method)(X, labels, **extra)
+
+
+# ------------------------------------------------------------- curves of several fits
+@each
+def test_validation_values_are_those_of_the_last_call(kind):
+    """None without held-out rows; else the curves speak of the same passes."""
+    X, y = blobs()
+    est = make(kind, max_iter=3, warm_start=True, **NO_STOP)
+    for early_stopping in (False, True, False):
+        learn(est.set_params(early_stopping=early_stopping), X, y)
+        curves = est.validation_scores_, est.validation_loss_curve_
+        if early_stopping:
+            assert len(est.loss_curve_) == 6 and est.best_validation_score_ == max(curves[0][3:])
+            for curve in curves:
+                np.testing.assert_array_equal(np.isfinite(curve), np.arange(6) > 2)
+        else:
+            assert [*curves, est.best_validation_score_] == [None] * 3
+    learn(est.set_params(early_stopping=True), X, y)
+    learn(est.set_params(early_stopping=False), X, y, "partial_fit")
+    assert est.validation_scores_ is est.best_validation_score_ is None

@@ -438,6 +438,37 @@ def test_dates_are_no_features(unit):
         reg.predict(X)
 
 
+class PolarsTable:
+    """As one of polars, whose dtypes only look like those of NumPy."""
+
+    dtypes = ("Datetime(time_unit='us', time_zone=None)", "Float64")
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack([np.arange(40), np.ones(40)])
+
+
+def days(kind):
+    """Forty of them, in two columns."""
+    pandas = pytest.importorskip("pandas")
+    when = pandas.date_range("2020-01-01", periods=40)
+    if kind == "list":
+        return [[day, 1.0] for day in when.values]
+    columns = {"period": when.to_period("D"), "date": when.date, "object": when.astype(object)}
+    return pandas.DataFrame({"when": columns[kind], "number": np.ones(40)})
+
+
+@pytest.mark.parametrize("kind", ["list", "period", "date", "object", "polars"])
+def test_dates_are_no_numbers_in_any_container(kind):
+    table, numbers = PolarsTable() if kind == "polars" else days(kind), np.ones((40, 2))
+    with pytest.raises(ValueError, match="X holds dates or times"):
+        make().fit(table, numbers)
+    if kind != "polars":
+        reg = make(max_iter=1).fit(numbers, numbers)
+        for learn in (reg.fit, reg.loss):
+            with pytest.raises(ValueError, match="y holds dates or times"):
+                learn(numbers, table)
+
+
 @pytest.mark.parametrize("output", ["poisson", "bernoulli"])
 def test_rows_of_weight_0_may_have_impossible_targets(data, output):
     """They are not there; among those that are, such targets are refused."""
@@ -469,3 +500,30 @@ def test_wide_sparse_rows_are_predicted_many_at_a_time():
     reg = make((2,), max_iter=1).fit(X, np.arange(300.0))
     assert len(list(reg._prediction_chunks(X))) == 1
     assert len(list(reg._prediction_chunks(np.broadcast_to(0.0, X.shape)))) > 1
+
+
+def test_subclasses_settle_parameters(data):
+    """One that leaves out `loss` is cloned, and has the method of that name."""
+
+    class Own(RiemannianMLPRegressor):
+        def __init__(self, n_units=3):
+            super().__init__("poisson", (n_units,), max_iter=2)
+            self.n_units = n_units
+
+    copy = clone(Own(4))
+    assert copy.get_params() == {"n_units": 4}
+    y = np.abs(data[1])
+    assert np.isfinite(copy.fit(data[0], y).loss(data[0], y)) and copy.loss == "poisson"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_shares_are_rounded(data, dtype):
+    """Those of Bernoulli outputs may lie beyond 1 by rounding errors of their dtype."""
+    X, share = data[0], np.linspace(0, 1, len(data[0]), dtype=dtype)
+    reg = make(output="bernoulli", max_iter=2).fit(X, share)
+    loss = reg.loss(X, share)
+    share[-1] += np.finfo(dtype).eps
+    assert reg.loss(X, share) == loss == reg.fit(X, share).loss(X, share)
+    share[-1] = 1.001
+    with pytest.raises(ValueError, match="needs targets"):
+        reg.fit(X, share)

@@ -30,6 +30,16 @@ class Sliced:
         return self._array[rows].copy()
 
 
+class Labelled(Sliced):
+    """As an array of xarray: it might hold one of Dask, and does not."""
+
+    def __dask_graph__(self):
+        return None
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._array, dtype)
+
+
 def mapped(array, path):
     """The same array in a file."""
     file = np.memmap(path, array.dtype, "w+", shape=array.shape)
@@ -104,6 +114,14 @@ def test_bad_rows_are_named(kind, monkeypatch):
     if kind != "autoencoder":
         with pytest.raises(ValueError, match="inconsistent numbers of samples"):
             fits(Sliced(X), y[1:], kind)
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_labelled_arrays_are_rows_in_memory(kind):
+    X, y = DATA[kind](return_X_y=True)
+    expected, actual = fits(X, y, kind), fits(Labelled(X), y, kind)
+    np.testing.assert_array_equal(actual.coefs_[0], expected.coefs_[0])
+    np.testing.assert_array_equal(actual.predict(Labelled(X)), expected.predict(X))
 
 
 def test_what_is_sliceable(tmp_path):

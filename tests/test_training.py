@@ -898,6 +898,7 @@ def test_histories_resume():
     assert (np.diff(other.times) >= 0).all() and other.times[-1] < history.times[-1] + 1
     other.forget(2)
     assert other.losses == [1.0, 0.5] and len(other.times) == len(other.rates) == 2
+    assert len(other.validation_scores) == len(other.validation_losses) == 2
 
 
 @pytest.mark.parametrize("parameters", [{}, {"metric": "kron_bp"}, {"batch_size": 200}])

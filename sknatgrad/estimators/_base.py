@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import joblib
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -98,9 +99,13 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         """Classes to keep the proportions of in a validation split, or None."""
 
     # ---------------------------------------------------------------- fitting
+    def _validate_params(self):
+        if not get_config()["skip_parameter_validation"]:
+            super()._validate_params()
+
     def _settings(self):
         return Settings(
-            metric=self._resolved_metric(),
+            metric=self._resolved_metric(self.metric),
             damping=self.damping,
             damping_mode=self.damping_mode,
             learning_rate=self.learning_rate,
@@ -114,9 +119,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
-    def _resolved_metric(self):
+    def _resolved_metric(self, name):
         """The metric; "auto" keeps as much of a unit's block as is cheap."""
-        name = self.metric
         if isinstance(name, str) and name == "auto":
             largest = self.topology_.largest_fan_in
             shared = all(group.shared for group in self.topology_.groups)
@@ -288,8 +292,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             "loss_": outcome.loss,
             "loss_curve_": history.losses,
             "best_loss_": outcome.loss if history.best_loss is None else history.best_loss,
-            "validation_scores_": history.validation_scores or None,
-            "validation_loss_curve_": history.validation_losses or None,
+            "validation_scores_": history.validation_scores if history.held_out else None,
+            "validation_loss_curve_": history.validation_losses if history.held_out else None,
             "best_validation_score_": history.best_score,
             "learning_rate_curve_": history.rates,
             "time_curve_": history.times,

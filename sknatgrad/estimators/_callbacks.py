@@ -46,35 +46,44 @@ class PassObserver:
     verbose : bool or int
     context : CallbackContext, optional
         One child of it is made a pass.
-    own_start : bool
-        Whether the context is that of one start among several.
+    start : int, optional
+        The number of the one start among several that the context is of.
     **data
         What callbacks are given: estimator, X, y, metadata.
     """
 
-    def __init__(self, verbose=False, context=None, own_start=False, **data):
+    def __init__(self, verbose=False, context=None, start=None, **data):
         self.verbose, self._context, self._data = verbose, context, data
-        self._own_start, self._pass = own_start, None
+        self._start, self._pass = start, None
 
     def of_starts(self, n_starts):
         """One observer a start, made before any is sent to another process."""
-        if n_starts == 1 or self._context is None:
-            return [self] * n_starts
+        if n_starts == 1:
+            return [self]
+        if self._context is None:
+            return [PassObserver(self.verbose, start=number) for number in range(n_starts)]
         n_passes = self._data["estimator"].max_iter
         contexts = [
             self._context.subcontext(task_name="start", task_id=number, max_subtasks=n_passes)
             for number in range(n_starts)
         ]
-        return [PassObserver(self.verbose, each, True, **self._data) for each in contexts]
+        return [
+            PassObserver(self.verbose, context, number, **self._data)
+            for number, context in enumerate(contexts)
+        ]
+
+    @property
+    def _tells_starts(self):
+        return self._start is not None and self._context is not None
 
     def begin_start(self):
         """Before a start."""
-        if self._own_start:
+        if self._tells_starts:
             self._context.call_on_fit_task_begin(**self._data)
 
     def end_start(self, parameters):
         """After a start; `parameters` computes those it ended with."""
-        if self._own_start:
+        if self._tells_starts:
             self._end(self._context, parameters)
 
     def begin(self):
@@ -86,9 +95,10 @@ class PassObserver:
     def end(self, number, loss, score, parameters):
         """After a pass; `parameters` computes them. True asks to stop."""
         if self.verbose:
-            print(f"Iteration {number}, loss = {loss:.8f}")
+            start = "" if self._start is None else f"Start {self._start + 1}. "
+            print(f"{start}Iteration {number}, loss = {loss:.8f}")
             if score is not None:
-                print(f"Validation score: {score:f}")
+                print(f"{start}Validation score: {score:f}")
         return self._pass is not None and self._end(self._pass, parameters)
 
     def _end(self, context, parameters):

@@ -4,8 +4,15 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
-from ._data import checked
-from ._labels import ClassTargets, Labels, checked_labels, dense_labels
+from ._data import check_length, checked
+from ._labels import (
+    ClassTargets,
+    Labels,
+    checked_classes,
+    checked_labels,
+    dense_labels,
+    exact,
+)
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
 
@@ -16,9 +23,10 @@ class ClassTrainingMixin:
     def _learn_classes(self, y, classes):
         """The classes of a stream, from its first call."""
         if self.__sklearn_is_fitted__():
-            if classes is not None and not np.array_equal(np.unique(classes), self._labels.all):
+            known = self._labels.all
+            if classes is not None and not np.array_equal(checked_classes(classes), known):
                 raise ValueError(
-                    f"classes={classes!r} differ from those of the first call: {self._labels.all}."
+                    f"classes={classes!r} differ from those of the first call: {known}."
                 )
             return
         self._labels = Labels.of_stream(y, classes)
@@ -37,7 +45,7 @@ class ClassTrainingMixin:
                     "give a dict of weights."
                 )
         else:
-            X, y = checked(self, X, y, multi_output=True, reset=reset)
+            X, y = checked(self, X, exact(y), multi_output=True, reset=reset)
             dtype, weight = X.dtype, check_weights(sample_weight, X)
         y = checked_labels(y)
         if reset:
@@ -60,8 +68,7 @@ class ClassTrainingMixin:
         if y is not None:
             y = dense_labels(y)
             y = column_or_1d(y) if y.ndim == 2 and y.shape[1] == 1 else y
-            if len(y) != X.shape[0]:
-                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            check_length(X, y)
             target = self._labels.encode(y, self._output.discrete)
         return X, target, check_weights(sample_weight, X)
 

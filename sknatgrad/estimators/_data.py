@@ -12,6 +12,7 @@ from sklearn.utils.validation import (
 from ..training.data.rows import SlicedRows, is_sliceable
 
 DTYPES = (np.float64, np.float32)
+_TIMES = "date", "duration", "nat", "period", "time"
 
 
 def checked(estimator, X, y="no_validation", *, reset, **options):
@@ -57,21 +58,42 @@ def checked(estimator, X, y="no_validation", *, reset, **options):
     return rows, y
 
 
+def check_length(X, y):
+    """Raise ValueError unless y, an ndarray, has as many targets as X has rows."""
+    length = len(y) if y.ndim else "no length"
+    if length != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, y has {length}: pass one target a row.")
+
+
 def refuse_dates(values, name):
-    """Raise ValueError if an array, or a column of a table, holds dates or times."""
-    kinds = {getattr(dtype, "kind", None) for dtype in _dtypes(values)}
-    if kinds & {"m", "M"}:
+    """Raise ValueError if an array, a list, or a column of a table holds dates or times."""
+    if any(map(_is_of_time, _types(values))):
         raise ValueError(
             f"{name} holds dates or times, which are no numbers before a unit is chosen: pass, for "
             f"example, ({name} - {name}.min()) / np.timedelta64(1, 'D')."
         )
 
 
-def _dtypes(values):
-    """Those of an array, or of the columns of a pandas table."""
+def _types(values):
+    """Those of the columns of a table, else that of the array; of objects, their own."""
     if hasattr(values, "dtype"):
-        return [values.dtype]
-    return list(getattr(values, "dtypes", ()))
+        found = {values.dtype}
+    elif hasattr(values, "dtypes"):
+        found = set(values.dtypes)
+    elif hasattr(values, "schema"):
+        found = set(values.schema.types)
+    else:
+        values = np.asarray(values)
+        found = {values.dtype}
+    if any(getattr(kind, "kind", None) == "O" or str(kind) == "Object" for kind in found):
+        found |= set(map(type, np.asarray(values, dtype=object).ravel().tolist()))
+    return found
+
+
+def _is_of_time(kind):
+    # By name, which NumPy, pandas, polars, Arrow and Python have in common.
+    name = getattr(kind, "__name__", str(kind)).lower()
+    return getattr(kind, "kind", None) in {"m", "M"} or name.startswith(_TIMES)
 
 
 def canonical(X):

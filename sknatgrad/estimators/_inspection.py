@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..metrics import check_damping, get_metric
+from ..metrics import check_damping
 from ..network.parameters import join, split
 from ..numerics.single_thread import single_thread
 from ..training import Data, Model, Objective
@@ -99,9 +99,7 @@ class InspectionMixin:
         -----
         The cost of the gradient and of the metric (doc/metrics.md).
         """
-        objective = self._objective(X, y, sample_weight)
-        if objective.data.target is None:
-            raise ValueError("The gradient depends on the targets: pass y.")
+        objective = self._objective(X, y, sample_weight, "gradient")
         metric = self._chosen_metric(metric, objective)
         damping = self.damping if damping is None else damping
         mode = self.damping_mode if damping_mode is None else damping_mode
@@ -157,18 +155,19 @@ class InspectionMixin:
             return metric.reduction.to_dense(self.topology_, statistics)
         return metric.reduction.block(self.topology_, statistics, self._unit(layer, unit))
 
-    def _objective(self, X, y, sample_weight):
+    def _objective(self, X, y, sample_weight, wanted=None):
         data = Data(*self._check_known_data(X, y, sample_weight))
+        if wanted and data.target is None:
+            raise ValueError(f"The {wanted} depends on the targets: pass y.")
         return Objective(Model(self._network, self._output), data)
 
     @single_thread()
     def _loss(self, X, y, sample_weight):
-        return self._objective(X, y, sample_weight).evaluate(self._parameters).loss
+        objective = self._objective(X, y, sample_weight, "loss")
+        return objective.evaluate(self._parameters).loss
 
     def _chosen_metric(self, metric, objective):
-        if metric is None:
-            metric = self._resolved_metric()
-        metric = get_metric(metric, self.n_mc_samples)
+        metric = self._resolved_metric(self.metric if metric is None else metric)
         if metric.needs_target and objective.data.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)

@@ -19,6 +19,15 @@ def dense_labels(y):
     return y.toarray() if sparse.issparse(y) else np.asarray(y)
 
 
+def exact(y):
+    """Nullable integers and truth values of pandas as NumPy's, where no value is missing.
+
+    scikit-learn makes floats of them, in which large ones are the same.
+    """
+    plain = np.asarray(y) if hasattr(y, "isna") else None
+    return y if plain is None or plain.dtype.kind not in "biu" else plain
+
+
 def checked_labels(y):
     """Targets of a classifier, (n_samples,) or an indicator matrix, dense.
 
@@ -32,6 +41,7 @@ def checked_labels(y):
     DataConversionWarning
         If one column stands for a vector.
     """
+    refuse_mixture(y, "y")
     check_classification_targets(y)
     y = dense_labels(y)
     y = column_or_1d(y, warn=True) if y.ndim == 2 and y.shape[1] == 1 else y
@@ -41,6 +51,25 @@ def checked_labels(y):
             "with sklearn.multioutput.MultiOutputClassifier."
         )
     return y
+
+
+def checked_classes(classes):
+    """Class labels in order, each once; a ValueError if they are none."""
+    classes = column_or_1d(exact(classes))
+    assert_all_finite(classes, input_name="classes")
+    refuse_mixture(classes, "classes")
+    check_classification_targets(classes)
+    return np.unique(classes)
+
+
+def refuse_mixture(labels, name):
+    """Raise ValueError if an array holds strings and labels that are none."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError(
+            f"{name} must not mix strings with other labels, as they have no order: pass "
+            f"{name}.astype(str)."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +107,7 @@ class Labels:
             return cls.of(dense_labels(y))
         if classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        classes = column_or_1d(classes)
-        assert_all_finite(classes, input_name="classes")
-        check_classification_targets(classes)
-        return cls.of(classes)
+        return cls(checked_classes(classes), True)
 
     def __eq__(self, other):
         return self.single == other.single and np.array_equal(self.all, other.all)
@@ -110,7 +136,12 @@ class Labels:
             return np.ascontiguousarray(y.T, dtype=float)
         if y.ndim != 1:
             raise ValueError("y must be one-dimensional: one class a sample.")
-        number = np.searchsorted(self.all, y)
+        try:
+            number = np.searchsorted(self.all, y)
+        except TypeError:
+            raise ValueError(
+                f"y holds labels of another type than the classes: pass some of {self.all}."
+            ) from None
         known = self.all[np.minimum(number, len(self.all) - 1)] == y
         if not np.all(known):
             unknown = np.unique(y[~known])
@@ -180,7 +211,7 @@ class Labels:
             return np.hstack([1 - mean, mean])
         total = mean.sum(axis=1, keepdims=True)
         even = np.full_like(mean, 1 / mean.shape[1])
-        return np.divide(mean, total, out=even, where=total > 0)
+        return np.divide(mean, total, out=even, where=total != 0)
 
     def log_probabilities(self, log_mean, log_complement, discrete):
         """The logarithm of `probabilities`, (n_classes, n_samples).

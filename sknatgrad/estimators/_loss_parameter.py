@@ -29,3 +29,14 @@ class LossParameter:
         # One that was read from another estimator is a name like any other.
         plain = str.__str__(value) if isinstance(value, LossName) else value
         vars(estimator)["loss"] = plain
+
+
+class LossParameterMixin:
+    """For estimators whose constructor takes `loss`, and their subclasses, which may settle it."""
+
+    loss = LossParameter()
+
+    def get_params(self, deep=True):
+        """Parameters of this estimator; see scikit-learn."""
+        parameters = super().get_params(deep)
+        return parameters | {"loss": vars(self)["loss"]} if "loss" in parameters else parameters

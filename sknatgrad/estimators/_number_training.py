@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from ._data import checked, refuse_dates
+from ._data import check_length, checked, refuse_dates
 from ._numbers import MeanR2, NumericTargets, as_numbers, numeric_output
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights
@@ -39,8 +39,7 @@ class NumberTrainingMixin:
         X, weight = self._check_X(X), check_weights(sample_weight, X)
         if y is not None:
             y = as_numbers(y)
-            if len(y) != X.shape[0]:
-                raise ValueError(f"X has {X.shape[0]} rows, y has {len(y)}.")
+            check_length(X, y)
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity.")
             y = NumericTargets(self._n_targets, self._output)(X, y, weight).target

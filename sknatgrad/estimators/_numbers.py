@@ -3,11 +3,32 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from ..numerics.moments import weighted_moments
 from ..outputs import get_output
-from ..training.data.dataset import Data, OwnTargets
+from ..training.data.dataset import Data
 from ._data import refuse_dates
+
+
+def clipped(output, target):
+    """Checked targets, without what rounding errors have put beyond the output's range.
+
+    Columns on disk are clipped when they are read; others are the same object in most cases.
+    """
+    if output.target_range is None:
+        return target
+    least, most = output.target_range
+    if sparse.issparse(target):
+        # Columns of rows: `indices` are the numbers of the outputs. No range leaves out 0.
+        ends = (np.broadcast_to(end, (target.shape[0], 1))[:, 0] for end in (least, most))
+        data = np.clip(target.data, *(end[target.indices] for end in ends))
+        return sparse.csc_array((data, target.indices, target.indptr), target.shape)
+    if isinstance(target, np.ndarray):
+        lows, highs = (end(axis=1, keepdims=True) for end in (target.min, target.max))
+        if (lows >= least).all() and (highs <= most).all():
+            return target
+    return target.clip(least, most)
 
 
 def numeric_output(name, activation, n_outputs):
@@ -64,18 +85,30 @@ class NumericTargets:
             # Rows on workers stay there.
             target = np.where(weight > 0, target, _POSSIBLE)
         self.output.check_target(target)
-        return Data(X, target, weight)
+        return Data(X, clipped(self.output, target).astype(float, copy=False), weight)
 
 
 def as_numbers(y):
     """Targets as an array of floats; a ValueError if they are dates or times."""
-    refuse_dates(np.asarray(y), "y")
-    return np.asarray(y, dtype=float)
+    y = np.asarray(y)
+    refuse_dates(y, "y")
+    return y if y.dtype == np.float32 else y.astype(float, copy=False)
 
 
-def own_targets(X, y, weight):
-    """`Data` of rows that are their own targets."""
-    return OwnTargets(X, weight)
+@dataclass(frozen=True, eq=False)
+class OwnTargets:
+    """Makes `Data` of rows that are their own targets, as far as their output can draw them.
+
+    Attributes
+    ----------
+    output : Output
+    """
+
+    output: object
+
+    def __call__(self, X, y, weight):
+        """The rows X, checked, with sample weights."""
+        return Data(X, clipped(self.output, X.T), weight, reconstructs=True)
 
 
 @dataclass(frozen=True, eq=False)

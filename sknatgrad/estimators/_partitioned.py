@@ -6,15 +6,12 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from ..training.data.partitions import PartitionedData, RemoteRows, on_workers
-from ._data import DTYPES
+from ..training.data.rows import is_partitioned
+from ._data import DTYPES, refuse_dates
+from ._labels import refuse_mixture
 from ._weights import nonnegative_weights
 
 _MOST_EXAMPLES = 100_000
-
-
-def is_partitioned(X):
-    """Whether X is a collection of Dask."""
-    return hasattr(X, "__dask_graph__")
 
 
 def as_rows(X):
@@ -26,7 +23,7 @@ def as_rows(X):
         If X is another collection, or its number of columns is not known.
     """
     shape = getattr(X, "shape", None)
-    if not isinstance(shape, tuple) or len(shape) != 2:
+    if not isinstance(shape, tuple) or len(shape) != 2 or not hasattr(X, "_meta"):
         raise ValueError(f"Expected a 2D array or a table of Dask, got {X!r}.")
     if np.isnan(shape[1]):
         raise ValueError("The number of columns is not known: call X.compute_chunk_sizes() before.")
@@ -34,7 +31,11 @@ def as_rows(X):
 
 
 def one_row(X):
-    """A row of zeros such as the blocks of X hold, an ndarray or a pandas table."""
+    """A row of zeros such as the blocks of X hold, an ndarray or a pandas table.
+
+    A ValueError if X holds dates or times.
+    """
+    refuse_dates(X._meta, "X")
     if hasattr(X, "rechunk"):
         return np.zeros((1, X.shape[1]), X.dtype)
     meta = X._meta
@@ -82,11 +83,15 @@ class Partitions:
         self._examples = dask.compute(*map(on_workers(_examples), self._pieces))
 
     def extremes(self):
-        """Smallest and largest value of each feature, (2, n_features)."""
+        """Smallest and largest value of each feature in rows that weigh, (2, n_features).
+
+        Without such rows, for others to object to, 0.
+        """
         import dask
 
         low, high = zip(*dask.compute(*map(on_workers(_extremes), self._pieces)), strict=True)
-        return np.array([np.min(low, axis=0), np.max(high, axis=0)])
+        ends = np.array([np.min(low, axis=0), np.max(high, axis=0)])
+        return np.where(np.isfinite(ends), ends, 0)
 
     @property
     def targets(self):
@@ -140,14 +145,17 @@ def _aligned(array, X):
 
 
 def _checked(X, y, weight, numeric):
-    X = check_array(np.asarray(X), dtype=DTYPES, input_name="X")
+    X = np.asarray(X)
+    refuse_dates(X, "X")
+    X = check_array(X, dtype=DTYPES, input_name="X")
     if y is not None:
-        y = check_array(
-            np.asarray(y),
-            dtype="numeric" if numeric else None,
-            ensure_2d=False,
-            input_name="y",
-        )
+        y, dtype = np.asarray(y), None
+        if numeric:
+            refuse_dates(y, "y")
+            dtype = "numeric"
+        else:
+            refuse_mixture(y, "y")
+        y = check_array(y, dtype=dtype, ensure_2d=False, input_name="y")
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
     if weight is not None and np.any(weight):
@@ -166,7 +174,8 @@ def _examples(piece):
 
 
 def _extremes(piece):
-    return piece.X.min(axis=0), piece.X.max(axis=0)
+    rows = piece.X if piece.weight is None else piece.X[piece.weight > 0]
+    return rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
 
 
 def _weight(data):

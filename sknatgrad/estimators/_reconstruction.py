@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from ._by_blocks import in_memory, lazy_on_dask
-from ._data import DTYPES
+from ._data import DTYPES, refuse_dates
+from ._numbers import clipped
 from ._prediction import in_precision
 from ._weights import check_weights
 
@@ -55,6 +56,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         check_is_fitted(self)
+        refuse_dates(X, "X")
         codes = check_array(X, dtype=DTYPES)
         if codes.shape[1] != self._n_features_out:
             raise ValueError(f"codes must have {self._n_features_out} columns.")
@@ -128,7 +130,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             target = rows.toarray().T if sparse.issparse(rows) else rows.T
             v = self._linearize(rows).output_preactivations
             with quiet():
-                scores[chunk] = -self._bound_output.loss(v, target)
+                scores[chunk] = -self._bound_output.loss(v, clipped(self._output, target))
         return scores
 
     def score(self, X, y=None, sample_weight=None):

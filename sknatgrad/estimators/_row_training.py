@@ -1,7 +1,9 @@
 """What an auto-encoder is trained on: rows that are their own targets, and their output."""
 
+from ..outputs.bernoulli import in_unit_interval
+from ..training.data.dataset import Data
 from ._data import checked
-from ._numbers import numeric_output, own_targets
+from ._numbers import OwnTargets, clipped, numeric_output
 from ._partitioned import Partitions, is_partitioned
 from ._weights import check_weights, without_zero_weights
 
@@ -17,25 +19,26 @@ class RowTrainingMixin:
         else:
             X = checked(self, X, reset=reset)
             weight = check_weights(sample_weight, X)
-            data, _ = without_zero_weights(own_targets(X, None, weight), None)
+            data, _ = without_zero_weights(Data(X, X.T, weight), None)
             dtype, rows = X.dtype, data.X
         if reset:
             self._dtype = dtype
             self._output = self._choose_output(rows)
         self._output.check_target(rows.T)
-        if parts is not None:
-            data = parts.encoded(own_targets, "inputs")
-        return data, None
+        encode = OwnTargets(self._output)
+        if parts is None:
+            return encode(rows, None, data.weight), None
+        return parts.encoded(encode, "inputs"), None
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
         self._output.check_target(X.T)
-        return X, X.T, check_weights(sample_weight, X)
+        return X, clipped(self._output, X.T), check_weights(sample_weight, X)
 
     def _choose_output(self, X):
         name = self.output
         if isinstance(name, str) and name == "auto":
-            name = "bernoulli" if X.min() >= 0 and X.max() <= 1 else "square"
+            name = "bernoulli" if in_unit_interval(X) else "square"
         return numeric_output(name, self.output_activation, X.shape[1])
 
     def _n_output_units(self):

@@ -35,7 +35,7 @@ class RiemannianAutoEncoder(
     output : str, Output or list of them, default="auto"
         Reading of the output units: "bernoulli" (features in [0, 1]), "square", "poisson",
         or a list with one a feature. "auto" is Bernoulli if all features lie in [0, 1],
-        else square.
+        but for rounding errors, else square.
     output_activation : str or Activation, default="auto"
         Activation of the output units where the output allows several.
     connectivity : None, int, float, "paper", list of matrices or Topology, default=None
@@ -117,14 +117,19 @@ class RiemannianAutoEncoder(
         less the feature is needed; of constant ones it says nothing.
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. Each square feature's
-        squared error counts in units of its own variance, times their mean variance.
+        squared error counts in units of its own variance, times their mean variance, so `loss(X)`
+        differs where they do not all vary alike.
         In mini-batches that is the mean of the losses of a pass's batches, each before its
         step: `loss(X)` is that of the network.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None
-        On the held-out rows.
+        On the held-out rows, of the same passes: NaN in those of earlier fits without. None
+        where the last call held none out. Losses count square features as `loss_` does, so
+        that stopping does not depend on their units, and scores are minus these; where such
+        features do not all vary alike, `loss` and `score` of these rows differ from them.
     best_validation_score_ : float or None
+        The highest of `validation_scores_` since `fit` began.
     n_iter_ : int
         Passes of the last fit.
     t_ : int

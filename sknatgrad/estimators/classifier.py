@@ -138,7 +138,8 @@ class RiemannianMLPClassifier(
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None
-        On the held-out rows.
+        On the held-out rows, of the same passes: NaN in those of earlier fits without. None
+        where the last call held none out.
     best_validation_score_ : float or None
         Accuracy of the held-out rows, weighted like the training rows.
     n_iter_ : int

@@ -12,7 +12,7 @@ from ._base import BaseRiemannianMLP
 from ._by_blocks import BlockwiseScoreMixin, lazy_on_dask
 from ._callbacks import with_callbacks
 from ._inspection import SupervisedInspectionMixin
-from ._loss_parameter import LossParameter
+from ._loss_parameter import LossParameterMixin
 from ._number_training import NumberTrainingMixin
 from ._prediction import in_precision
 
@@ -26,6 +26,7 @@ def _r2(y, predicted, sample_weight=None):
 
 @lazy_on_dask("predict")
 class RiemannianMLPRegressor(
+    LossParameterMixin,
     BlockwiseScoreMixin,
     RegressorMixin,
     SupervisedInspectionMixin,
@@ -145,8 +146,10 @@ class RiemannianMLPRegressor(
     loss_curve_, learning_rate_curve_, time_curve_ : list of float
         Loss, rate and seconds since the start, one entry a pass.
     validation_scores_, validation_loss_curve_ : list of float or None
-        On the held-out rows.
+        On the held-out rows, of the same passes: NaN in those of earlier fits without. None
+        where the last call held none out. The loss counts several targets as `loss_` does.
     best_validation_score_ : float or None
+        R^2 of the held-out rows.
     n_iter_ : int
         Passes of the last fit.
     t_ : int
@@ -182,8 +185,6 @@ class RiemannianMLPRegressor(
     >>> bool(reg.fit(X, y).score(X, y) > 0.5)
     True
     """
-
-    loss = LossParameter()
 
     _score_of = staticmethod(_r2)
     _parameter_constraints: ClassVar[dict] = {
@@ -249,10 +250,6 @@ class RiemannianMLPRegressor(
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
-
-    def get_params(self, deep=True):
-        """Parameters of this estimator; see scikit-learn."""
-        return {**super().get_params(deep), "loss": vars(self)["loss"]}
 
     # ---------------------------------------------------------------- fitting
     @with_callbacks

@@ -45,6 +45,8 @@ class Output:
         Whether no loss is negative. That of a density may be: set it to False there.
     multiplicative : bool or ndarray of bool, shape (n_outputs,)
         Whether a shift of the output pre-activations is a factor of the mean.
+    target_range : pair of float or ndarray of shape (n_outputs, 1), or None
+        What no target lies beyond, but for rounding errors, which are taken away.
     mirrored : bool or ndarray of bool, shape (n_outputs,)
         Whether the other sign of the output pre-activations fits -y, or 1 - y, as well.
     """
@@ -56,6 +58,7 @@ class Output:
     link_name = "identity"
     free_scale = False
     multiplicative = False
+    target_range = None
     mirrored = False
     nonnegative = True
     n_parameters = 0

@@ -10,6 +10,17 @@ from ._base import Output
 _LARGEST_LOGIT = {np.dtype(np.float64): 700.0, np.dtype(np.float32): 85.0}
 
 
+# Scaled columns exceed 0 and 1 by so many rounding errors where they were a thousand times
+# as far from 0 as they were wide.
+_ROUNDING = 1000
+
+
+def in_unit_interval(values):
+    """Whether all lie in [0, 1], but for rounding errors of their dtype."""
+    slack = _ROUNDING * np.finfo(values.dtype).eps if values.dtype.kind == "f" else 0.0
+    return values.min() >= -slack and values.max() <= 1 + slack
+
+
 class Bernoulli(Output):
     """Independent binary targets, read from sigmoid units.
 
@@ -24,6 +35,7 @@ class Bernoulli(Output):
     name = "bernoulli"
     independent = True
     mirrored = True
+    target_range = 0.0, 1.0
     link_name = "logistic"
     default_activation = "logistic"
 
@@ -35,8 +47,11 @@ class Bernoulli(Output):
             )
 
     def check_target(self, target):
-        if target.size and not (target.min() >= 0 and target.max() <= 1):
-            raise ValueError("The Bernoulli output needs targets in [0, 1]: set output='square'.")
+        if target.size and not in_unit_interval(target):
+            raise ValueError(
+                "The Bernoulli output needs targets in [0, 1]: set output='square', or clip them, "
+                "as MinMaxScaler(clip=True) does."
+            )
 
     @property
     def _gain(self):

@@ -65,6 +65,13 @@ class Mixed(Output):
     def mirrored(self):
         return self._by_unit(lambda output, rows: np.full(len(rows), output.mirrored), bool)
 
+    @property
+    def target_range(self):
+        def ends(output, rows):
+            return np.tile(output.target_range or (-np.inf, np.inf), (len(rows), 1))
+
+        return tuple(self._by_unit(ends).T[:, :, None])
+
     def _by_unit(self, compute, dtype=float):
         parts = [(rows, compute(output, rows)) for output, rows in self.groups]
         n_units = sum(len(rows) for rows, _ in parts)

@@ -2,6 +2,8 @@
 
 import time
 
+import numpy as np
+
 
 class History:
     """Curves with one entry a pass.
@@ -9,7 +11,10 @@ class History:
     Attributes
     ----------
     losses, rates, times, validation_losses, validation_scores : list of float
-        `times` are seconds since the start of the fit.
+        `times` are seconds since the start of the fit. Validation values of passes without
+        held-out rows are NaN.
+    held_out : bool
+        Whether the last pass had held-out rows.
     n_rejected : int
         Steps that were cancelled.
     unit : float
@@ -21,7 +26,7 @@ class History:
         self.validation_losses, self.validation_scores = [], []
         self.n_rejected, self.unit = 0, 1.0
         self._offset, self._start = 0.0, time.perf_counter()
-        self._of_fit = 0, 0
+        self._of_fit, self.held_out = 0, False
 
     def fork(self):
         """A history that goes on from here by itself."""
@@ -32,18 +37,19 @@ class History:
 
     def begin_fit(self):
         """Go on with a new fit, which the best values speak of."""
-        self._of_fit = len(self.losses), len(self.validation_scores)
+        self._of_fit, self.held_out = len(self.losses), False
         self.resume()
 
     @property
     def best_loss(self):
         """Lowest loss since the fit began; None without a pass."""
-        return min(self.losses[self._of_fit[0] :], default=None)
+        return min(self.losses[self._of_fit :], default=None)
 
     @property
     def best_score(self):
-        """Highest validation score since the fit began; None without."""
-        return max(self.validation_scores[self._of_fit[1] :], default=None)
+        """Highest validation score since the fit began; None without held-out rows."""
+        best = self.best_held_out
+        return None if best is None else -best[0]
 
     @property
     def best_held_out(self):
@@ -51,34 +57,41 @@ class History:
 
         The less, the better is a start; None without held-out rows.
         """
-        first = self._of_fit[1]
-        pairs = zip(self.validation_scores[first:], self.validation_losses[first:], strict=True)
-        return min(((-score, loss) for score, loss in pairs), default=None)
+        if not self.held_out:
+            return None
+        pairs = zip(self.validation_scores, self.validation_losses, strict=True)
+        return min([(-score, loss) for score, loss in pairs][self._of_fit :], default=None)
 
     def resume(self):
         """Go on after a pause: times continue where they ended."""
         self._offset = self.times[-1] if self.times else 0.0
         self._start = time.perf_counter()
 
-    def record(self, loss, rate):
-        """Add one pass."""
+    def record(self, loss, rate, score=None, held_out_loss=None):
+        """Add one pass; without held-out rows it has neither score nor loss on them."""
+        self.held_out = score is not None
+        self.validation_scores.append(score if self.held_out else np.nan)
+        self.validation_losses.append(held_out_loss if self.held_out else np.nan)
         self.rates.append(rate)
         self.times.append(self._offset + time.perf_counter() - self._start)
         self.losses.append(loss * self.unit)
 
-    def keep(self, n_passes, n_scores):
+    def keep(self, n_passes):
         """Take out what an interrupt has left of a pass that does not count."""
-        for curve in (self.losses, self.rates, self.times):
+        for curve in self._curves:
             del curve[n_passes:]
-        for curve in (self.validation_scores, self.validation_losses):
-            del curve[n_scores:]
 
     def forget(self, kept):
         """Keep the last passes only, so that an endless stream does not fill memory."""
         forgotten = max(0, len(self.losses) - kept)
-        for curve in (self.losses, self.rates, self.times):
+        for curve in self._curves:
             del curve[:forgotten]
-        self._of_fit = max(0, self._of_fit[0] - forgotten), self._of_fit[1]
+        self._of_fit = max(0, self._of_fit - forgotten)
+
+    @property
+    def _curves(self):
+        validation = self.validation_scores, self.validation_losses
+        return self.losses, self.rates, self.times, *validation
 
     def __getstate__(self):
         return {**self.__dict__, "_start": 0.0}

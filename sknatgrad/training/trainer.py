@@ -81,7 +81,7 @@ class Trainer:
     def __init__(self, passes, history, stopping, validate=None, observer=None, evidence=None):
         self.passes, self.history, self.stopping = passes, history, stopping
         self.validate, self.observer, self.evidence = validate, observer, evidence
-        self._before = len(history.losses), len(history.validation_scores)
+        self._before = len(history.losses)
         self._reached = self._now(0)
         self.best, self._best_loss, self._without_gain = -np.inf, np.inf, 0
         self._best_path, self.interrupted, self.ran_out = None, False, False
@@ -129,8 +129,7 @@ class Trainer:
         return _Reached(n_iter, self.passes.path, strength, self.passes.n_rejected)
 
     def _drop_unfinished(self):
-        n_losses, n_scores = self._before
-        self.history.keep(n_losses + self.n_iter, n_scores + self.n_iter)
+        self.history.keep(self._before + self.n_iter)
         if self.evidence is not None:
             self.passes.objective.penalty.strength = self._reached.strength
 
@@ -186,10 +185,7 @@ class Trainer:
 
     def _record(self, loss, score, held_out_loss):
         # A pass counts as a whole, by the last line, or not at all: an interrupt may come anywhere.
-        if score is not None:
-            self.history.validation_scores.append(score)
-            self.history.validation_losses.append(held_out_loss)
-        self.history.record(loss, self.passes.rule.rate)
+        self.history.record(loss, self.passes.rule.rate, score, held_out_loss)
         if self.evidence is not None:
             self.evidence.end_pass()
         self._reached = self._now(self.n_iter + 1)

@@ -1,7 +1,7 @@
 """Rows to learn from, with their targets and weights."""
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,15 +28,18 @@ class Data:
     weight : ndarray of shape (n_samples,) or None
     counts : ndarray of shape (n_samples,) or None
         How many observations each row may stand for, if that is not `weight`.
+    reconstructs : bool
+        Whether rows are their own targets.
     """
 
     X: object
     target: object
     weight: np.ndarray | None = None
     counts: np.ndarray | None = None
+    reconstructs: bool = False
 
-    # Whether mini-batches can't be drawn, and whether rows are their own targets.
-    whole_batches_only, reconstructs = False, False
+    # Whether mini-batches can't be drawn.
+    whole_batches_only = False
 
     @property
     def total_weight(self):
@@ -64,7 +67,7 @@ class Data:
             None if each is None else each[chosen] for each in (self.weight, self.counts)
         )
         select = getattr(self.target, "select", self.target_of)
-        return self._like(selected(self.X, chosen), lambda: select(chosen), weight, counts)
+        return Data(selected(self.X, chosen), select(chosen), weight, counts, self.reconstructs)
 
     def joined(self, other):
         """These rows and those of another `Data`, in memory."""
@@ -73,18 +76,16 @@ class Data:
         if any(each is not None for each in counts):
             pairs = zip(counts, weights, strict=True)
             counts = tuple(weight if each is None else each for each, weight in pairs)
-        return self._like(
+        return Data(
             _stacked(self.X[:], other.X[:]),
-            lambda: _stacked(self.target.T[:], other.target.T[:]).T,
+            _stacked(self.target.T[:], other.target.T[:]).T,
             *(_concatenated(*pair, *lengths) for pair in (weights, counts)),
+            self.reconstructs,
         )
 
     def in_memory(self):
         """The same rows, where they need not be read any more."""
-        return self._like(self.X[:], lambda: self.target.T[:].T, self.weight, self.counts)
-
-    def _like(self, X, make_target, weight, counts):
-        return Data(X, make_target(), weight, counts)
+        return replace(self, X=self.X[:], target=self.target.T[:].T)
 
     @cached_property
     def moments(self):
@@ -94,7 +95,9 @@ class Data:
     @cached_property
     def target_moments(self):
         """Those of the encoded targets; None if these are class numbers."""
-        return None if self.target.ndim == 1 else weighted_moments(self.target.T, self.weight)
+        if self.target.ndim == 1:
+            return None
+        return self.moments if self.reconstructs else weighted_moments(self.target.T, self.weight)
 
     @cached_property
     def scale(self):
@@ -137,29 +140,6 @@ class Data:
         weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
         other.weight = weight / unit
         return other
-
-
-class OwnTargets(Data):
-    """Rows that are their own targets.
-
-    Parameters
-    ----------
-    X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
-    weight, counts : ndarray of shape (n_samples,), optional
-    """
-
-    reconstructs = True
-
-    def __init__(self, X, weight=None, counts=None):
-        super().__init__(X, X.T, weight, counts)
-
-    @property
-    def target_moments(self):
-        """Those of the features."""
-        return self.moments
-
-    def _like(self, X, make_target, weight, counts):
-        return OwnTargets(X, weight, counts)
 
 
 def _stacked(above, below):

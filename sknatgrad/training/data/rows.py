@@ -15,6 +15,17 @@ _RUNS = 16
 _PART = 1 << 24
 
 
+def is_partitioned(X):
+    """Whether X is a collection of Dask; arrays of xarray are where they hold one."""
+    if not hasattr(X, "__dask_graph__"):
+        return False
+    try:
+        from dask import is_dask_collection
+    except ImportError:
+        return False
+    return is_dask_collection(X)
+
+
 def is_sliceable(X):
     """Whether X is a two-dimensional array of numbers that is best read by slices.
 
@@ -22,7 +33,7 @@ def is_sliceable(X):
     """
     if isinstance(X, np.ndarray | np.generic):
         return isinstance(X, np.memmap)
-    if sparse.issparse(X) or hasattr(X, "iloc") or hasattr(X, "__dask_graph__"):
+    if sparse.issparse(X) or hasattr(X, "iloc") or is_partitioned(X):
         return False
     names = ("shape", "ndim", "dtype", "__getitem__")
     return all(hasattr(X, name) for name in names) and isinstance(X.dtype, np.dtype)
@@ -119,6 +130,23 @@ class SelectedRows(SlicedRows):
         return self.source.run_length(batch_size)
 
 
+class ClippedRows(SlicedRows):
+    """`SlicedRows` whose entries lie between two numbers: others are moved there.
+
+    Parameters
+    ----------
+    source : SlicedRows
+    least, most : float
+    """
+
+    def __init__(self, source, least, most):
+        self.source, self.least, self.most = source, least, most
+        self.shape, self.dtype = source.shape, source.dtype
+
+    def __getitem__(self, rows):
+        return self.source[rows].clip(self.least, self.most)
+
+
 class SlicedColumns:
     """The transpose of `SlicedRows`, as the targets of an auto-encoder.
 
@@ -140,6 +168,10 @@ class SlicedColumns:
         if not isinstance(key, tuple):
             raise ValueError("Outputs of several kinds need X in memory: pass an ndarray.")
         return self.T[key[1]].T
+
+    def clip(self, least, most):
+        """The same columns, moved between two numbers when they are read."""
+        return ClippedRows(self.T, least, most).T
 
     def select(self, columns):
         """Some of the columns, read when they are needed."""
