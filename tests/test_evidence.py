@@ -149,7 +149,7 @@ class Slow:
         if not self.knows_noise:
             seen = size / trace
         else:
-            seen = np.sqrt(np.sum(self.residuals**2) / np.sum(self.variance))
+            seen = np.sum(self.residuals**2) / np.sum(self.variance)
             seen *= size / np.sum(np.diag(spread) ** 2)
         return seen / (1 - free / (n * trace**2 / size))
 
@@ -171,7 +171,7 @@ def test_starts_are_compared_by_their_evidence(output, alpha):
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square", "poisson"])
-def test_strength_maximises_the_evidence(output, monkeypatch):
+def test_strength_maximises_the_evidence(output):
     """The slow reference's gradient of the log evidence in the strength is zero.
 
     At temperature 1, for the curvature at hand.
@@ -179,7 +179,6 @@ def test_strength_maximises_the_evidence(output, monkeypatch):
     objective, theta = an_objective(output)
     penalty = objective.penalty
     curvature = Curvature(objective, objective.evaluate(theta))
-    monkeypatch.setattr(evidence, "TEMPERATURE", 1.0)
     alpha = Evidence()._most_probable(penalty, curvature)
     slow, h = Slow(objective, theta), 1e-5
     free = sum(
@@ -231,7 +230,6 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
     """At a given strength of all, up to the factor that leaves the penalty as it is."""
     objective, theta = an_objective("bernoulli")
     penalty, alpha = objective.penalty, 0.7
-    monkeypatch.setattr(evidence, "TEMPERATURE", 1.0)
     monkeypatch.setattr(evidence, "LIKENESS", likeness)
     found = Evidence(features=expected)
     before = objective.penalty_at(theta)
@@ -260,10 +258,10 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
 
 
 @pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
-def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, want, monkeypatch):
-    """Halved at most; sources that never vary do not count."""
-    monkeypatch.setattr(evidence, "TEMPERATURE", 1.0)
-    monkeypatch.setattr(evidence, "CROWDING", 2.0)
+def test_temperature_is_lower_where_rows_are_few_for_the_weights(n_sources, want, monkeypatch):
+    """Halved at most; weights of sources that never vary do not count."""
+    monkeypatch.setattr(evidence, "CROWDING", 0.5)
+    monkeypatch.setattr(evidence, "CROWDING_OF_LABELS", 0.05)
     labels, numbers = (
         SimpleNamespace(scale_is_free=False),
         SimpleNamespace(scale_is_free=True),
@@ -279,8 +277,8 @@ def test_temperature_is_lower_where_labels_are_few_for_the_sources(n_sources, wa
         data = SimpleNamespace(scale=InputScale(np.zeros(len(scale)), scale, rarity=1.0 + scale))
         state = SimpleNamespace(strength=Strength(), history=History())
         found = assembly.make_evidence(data, state, passes)
-        assert found._tempered(labels) == pytest.approx(want)
-        assert found._tempered(numbers) == 1.0
+        assert found._tempered(numbers) == pytest.approx(want)
+        assert found._tempered(labels) == pytest.approx(max(0.5, 1 / (1 + 0.01 * n_sources)))
 
 
 def test_constant_features_do_not_weaken_the_penalty():
@@ -548,7 +546,7 @@ def test_rare_words_are_not_learnt_by_heart(monkeypatch, batch_size):
 
     ours = held_out()
     monkeypatch.setattr(InputScale, "prior_precision", property(lambda s: np.ones(len(s.scale))))
-    assert ours < 0.8 * held_out()
+    assert ours < 0.9 * held_out()
 
 
 def test_few_texts_leave_something_to_be_learnt(monkeypatch):
@@ -560,9 +558,49 @@ def test_few_texts_leave_something_to_be_learnt(monkeypatch):
         return clf.fit(X[:200], y[:200]).loss(X[200:], y[200:])
 
     ours = held_out()
-    monkeypatch.setattr(evidence, "CROWDING", 0.0)
+    monkeypatch.setattr(evidence, "CROWDING_OF_LABELS", 0.0)
     monkeypatch.setattr(noise_module, "FEWEST_LEFT_OF_LABELS", 0.1)
     assert ours < 0.85 * held_out()
+
+
+@pytest.mark.parametrize("shape", [(3000, 100), (1001, 200), (1000, 50)])
+def test_weak_signals_are_no_worse_than_a_constant(shape):
+    """Labels of which features tell little, in whole batches and mini-batches."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(shape[0] + 3000, shape[1]))
+    y = rng.random(len(X)) < 1 / (1 + np.exp(-X[:, 0] / 2))
+    clf = RiemannianMLPClassifier(random_state=0).fit(X[: shape[0]], y[: shape[0]])
+    assert clf.loss(X[shape[0] :], y[shape[0] :]) < 1.04 * np.log(2)
+
+
+def test_many_labels_a_row_are_learnt_as_well_as_single_ones():
+    """Ten that have nothing in common, of weak signals: none is learnt by heart."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 100))
+    Y = rng.random((1500, 10)) < 1 / (1 + np.exp(-X[:, :10]))
+    clf = RiemannianMLPClassifier(random_state=0).fit(X[:1000], Y[:1000].astype(int))
+    assert clf.loss(X[1000:], Y[1000:].astype(int)) / 10 < 0.66
+
+
+def test_noise_of_numbers_is_not_learnt_by_heart():
+    """A line through noise of its own size, from rows enough for mini-batches."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 50))
+    y = X[:, 0] + rng.normal(size=5000)
+    reg = RiemannianMLPRegressor(random_state=0).fit(X[:3000], y[:3000])
+    assert reg.score(X[3000:], X[3000:, 0]) > 0.93
+
+
+def test_nor_is_it_by_two_levels_before_there_is_an_estimate():
+    """Few rows that eight steps could learn exactly: then no noise would be seen."""
+    scores = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2300, 20))
+        y = X[:, 0] + rng.normal(size=2300)
+        reg = RiemannianMLPRegressor(hidden_layer_sizes=(50, 50), random_state=seed)
+        scores.append(reg.fit(X[:300], y[:300]).score(X[300:], X[300:, 0]))
+    assert np.mean(scores) > 0.5
 
 
 def test_two_levels_do_not_learn_noise_by_heart(monkeypatch):

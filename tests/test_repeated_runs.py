@@ -224,11 +224,11 @@ def test_an_interrupted_fit_of_ours_ends_all_runs(data, monkeypatch):
     """It tells of the interrupt after it has handled it."""
     run, begun = BatchPass.run, []
 
-    def interrupted(self, history):
+    def interrupted(self):
         begun.append(self)
         if len(begun) == 3:
             raise KeyboardInterrupt
-        return run(self, history)
+        return run(self)
 
     monkeypatch.setattr(BatchPass, "run", interrupted)
     network = RiemannianMLPClassifier((4,), max_iter=5)

@@ -112,9 +112,9 @@ def make_evidence(data, state, passes):
     """What looks for the strength of the penalty, from where the state is."""
     n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
     objective, scale = passes.objective, data.scale
-    fan_in = objective.network.topology.fan_in(scale.varies)
-    sources = fan_in.mean() / objective.penalty.weight
-    return Evidence(passes.n_steps, n_passes, learnt, scale.prior_precision, sources)
+    n_weights = objective.network.topology.fan_in(scale.varies).sum()
+    weights_a_row = n_weights / objective.penalty.weight
+    return Evidence(passes.n_steps, n_passes, learnt, scale.prior_precision, weights_a_row)
 
 
 def _solver(model, settings, state, descent, batch_size):

@@ -46,6 +46,25 @@ def rare_effects(n_samples=450):
     return np.hstack([events, numbers]), y + 0.3 * rng.normal(size=n_samples)
 
 
+def weak_signal(n_samples, n_features=100):
+    """Many features, of which one says a little: its values are the logits of labels, halved."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_samples, n_features))
+    return X, X[:, 0] / 2, rng
+
+
+def weak_labels(n_samples=4500):
+    """The labels."""
+    X, logit, rng = weak_signal(n_samples)
+    return X, (rng.random(n_samples) < 1 / (1 + np.exp(-logit))).astype(int)
+
+
+def weak_numbers(n_samples=4500):
+    """Numbers of four times as much noise as signal."""
+    X, signal, rng = weak_signal(n_samples)
+    return X, signal + rng.normal(size=n_samples)
+
+
 DIABETES = load_diabetes(return_X_y=True)
 PLANE = np.random.default_rng(0).uniform(-1, 1, size=(700, 2))
 REGRESSIONS = {
@@ -53,6 +72,7 @@ REGRESSIONS = {
     "diabetes, 100": (DIABETES, (100,)),
     "Friedman, 50": (make_friedman1(1000, 20, noise=2.0, random_state=0), (50,)),
     "rare effects, 100": (rare_effects(), (100,)),
+    "weak numbers, 100": (weak_numbers(), (100,)),
 }
 CLASSES = {
     "breast cancer, 20": (load_breast_cancer(return_X_y=True), (20,)),
@@ -68,12 +88,13 @@ CLASSES = {
     "checkerboard, 100": ((PLANE, np.floor(2 * PLANE).sum(axis=1) % 2), (100,)),
     "texts, 50": (texts(), (50,)),
     "few texts, 50": (texts(300), (50,)),
+    "weak labels, 100": (weak_labels(), (100,)),
 }
 VARIANTS = {
-    "T = 0.1": {"TEMPERATURE": 0.1},
-    "T = 1": {"TEMPERATURE": 1.0},
+    "T = 0.1": {"CROWDING": 1e9, "CROWDING_OF_LABELS": 1e9, "COLDEST": 0.1},
+    "T = 1/2": {"CROWDING": 1e9, "CROWDING_OF_LABELS": 1e9},
+    "T = 1": {"COLDEST": 1.0},
     "one strength of all features": {"LIKENESS": 1e12},
-    "few labels like many": {"CROWDING": 0.0},
 }
 # Powers of the rarity that features' strengths have as a prior mean, in place of 2.
 RARITIES = {"rare features like others": 0, "r^3 in place of r^2": 3}
@@ -84,7 +105,20 @@ SCHEDULES = {
     "an estimate after every pass": {"EVERY": 1},
     "estimates without end": {"SEARCH": 1_000_000},
 }
-LEFT = {"noise of labels up to ten times": {"FEWEST_LEFT_OF_LABELS": 0.1}}
+LEFT = {
+    "noise of few labels up to ten times": {"FEW_LABELS": 0},
+    "noise of many labels up to twice": {"FEW_LABELS": np.inf},
+}
+
+
+def rooted(tell):
+    """What says half of the dispersion of labels, in logarithms, in place of `tell`."""
+
+    def told(squares, expected, moments):
+        dispersion, count = tell(squares, expected, moments)
+        return dispersion / np.sqrt(squares.sum() / expected.sum()), count
+
+    return told
 
 
 def scores(n_levels=1, **parameters):
@@ -130,6 +164,10 @@ def print_one_level():
     for name, own in LEFT.items():
         with mock.patch.multiple(noise, **own):
             print_row(name, scores())
+    with mock.patch.object(noise, "_of_known_scale", rooted(noise._of_known_scale)):
+        print_row("root of the dispersion of labels", scores())
+        with mock.patch.multiple(evidence, **VARIANTS["T = 1/2"]):
+            print_row("the same, T = 1/2", scores())
 
 
 def print_levels(n_levels):
@@ -137,10 +175,12 @@ def print_levels(n_levels):
     print_row("default", scores(n_levels))
     with mock.patch.object(evidence, "selectivity", lambda n: 0.0):
         print_row("all weights alike", scores(n_levels))
-        with mock.patch.object(evidence, "TEMPERATURE", 1.0):
+        with mock.patch.object(evidence, "COLDEST", 1.0):
             print_row("the same, T = 1", scores(n_levels))
     with mock.patch.object(evidence, "selectivity", lambda n: 1.0):
         print_row("p = 1", scores(n_levels))
+    with mock.patch.object(evidence, "START_OF_DEEP", evidence.START):
+        print_row("numbers from alpha = 0.2", scores(n_levels))
 
 
 if __name__ == "__main__":

@@ -12,16 +12,15 @@ from .noise import Noise
 
 # Rows that speak for the others where training works in mini-batches.
 LARGEST_SAMPLE = 2000
-TEMPERATURE = 0.5
-# Of labels, the temperature is divided by 1 + CROWDING * (sources of a unit per row), at most by
-# 2. Each block counts the directions that its unit shares with others: the fewer rows there are,
-# the more of what is counted they do not determine. Targets of regression are left alone: with
-# less of a penalty their residuals are smaller, and would ask for less still.
-CROWDING = 1.5
+# The temperature is 1 / (1 + CROWDING * weights per row), at least COLDEST. Each block counts
+# the directions that its unit shares with others: the fewer rows there are, the more of what is
+# counted they do not determine. Labels are told from noise by fewer rows than numbers.
+CROWDING, CROWDING_OF_LABELS, COLDEST = 0.15, 0.015, 0.5
 # In units of the noise variance: the strength at the start, and the least. Below that,
 # separable classes are fitted with weights that grow until the curvature, hence what it
-# asks for, is gone.
-START, LEAST_STRENGTH = 0.2, 0.3
+# asks for, is gone. Networks with several hidden levels learn numbers exactly before the first
+# estimate, and then there is no noise to be seen.
+START, START_OF_DEEP, LEAST_STRENGTH = 0.2, 5.0, 0.3
 # The first estimate comes after EARLIEST steps, then for SEARCH passes one after each, or after as
 # many as have EVERY steps: a fit needs some steps to follow, and in a small one an estimate costs
 # as much as a step. Later only the factors of the features and the noise of a square loss follow,
@@ -45,9 +44,9 @@ class Evidence:
     backpropagated metric times the number of samples, the most probable a satisfies
     ``a = T s^2 g / sum z^2`` where ``g = sum_i l_i / (l_i + a)`` counts the directions
     that the data determine, l_i being the eigenvalues of that curvature, and s^2 is the
-    noise variance (MacKay, *Neural Computation* 4, 1992). T is a temperature: below 1,
-    data count more than the prior says they should. It is lower where labels are few for the
-    sources of a unit: g, a sum over blocks, is then more than rows can determine.
+    noise variance (MacKay, *Neural Computation* 4, 1992). T is a temperature, 1 where there
+    are many rows for each weight and down to 1/2 where there are few: g, a sum over blocks, is
+    then more than they can determine.
 
     All this holds at the most probable weights. Before that, those that data do not determine are
     what they were at the start, the more so the more hidden levels L there are, and say that
@@ -58,9 +57,8 @@ class Evidence:
     The noise variance is the dispersion of the residuals, in units of the variance that
     the outputs themselves speak of, corrected for the g degrees of freedom. Square and
     Poisson losses leave it free, as targets may be expressed in any units; of several targets,
-    noisy ones count for more. Others say that it is 1; but labels are often cleaner than
-    that, so the dispersion's square root is taken: half of the way, in logarithms. Labels
-    of a row that go together are fewer observations than they seem.
+    noisy ones count for more. Others say that it is 1, but labels are often cleaner than
+    that. Labels of a row that go together are fewer observations than they seem.
 
     One number a for all layers: with one a layer, rescaling layers against each other
     would lower the penalty without end. The weights of each feature have theirs
@@ -81,8 +79,8 @@ class Evidence:
         Whether there were others: there is something to see before the first pass.
     features : float or ndarray of shape (n_inputs,)
         Mean of the Gamma prior of the features' factors.
-    sources_a_row : float
-        How many sources that vary a unit has on average, for each row.
+    weights_a_row : float
+        How many weights of sources that vary there are for each row.
     """
 
     def __init__(
@@ -91,7 +89,7 @@ class Evidence:
         n_passes=0,
         learnt=False,
         features=1.0,
-        sources_a_row=0.0,
+        weights_a_row=0.0,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
@@ -99,7 +97,7 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self._crowded = min(1.0, CROWDING * sources_a_row)
+        self._weights_a_row = weights_a_row
 
     @property
     def searching(self):
@@ -139,7 +137,9 @@ class Evidence:
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
             variance = noise.variance(0.0)
-            found = replace(penalty.strength, alpha=START * variance, variance=variance)
+            deep = noise.scale_is_free and objective.network.topology.n_hidden_levels > 1
+            start = START_OF_DEEP if deep else START
+            found = replace(penalty.strength, alpha=start * variance, variance=variance)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
         if np.isfinite(found.alpha) and found.alpha > 0:
@@ -190,8 +190,9 @@ class Evidence:
         return least if penalty.strength.variance is None else np.nan
 
     def _tempered(self, noise):
-        """The temperature, half of it where labels are few for the sources of a unit."""
-        return TEMPERATURE / (1.0 if noise.scale_is_free else 1 + self._crowded)
+        """The temperature, lower where rows are few for the weights."""
+        crowding = CROWDING if noise.scale_is_free else CROWDING_OF_LABELS
+        return max(COLDEST, 1 / (1 + crowding * self._weights_a_row))
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""

@@ -13,7 +13,7 @@ LARGEST_COVARIANCE = 500
 # Share of the observations that is left to tell of the noise, at least. Blocks count more
 # degrees of freedom than there are: of few labels, which are not noisier than probabilities
 # say, they would ask for a penalty that leaves nothing.
-FEWEST_LEFT, FEWEST_LEFT_OF_LABELS = 0.1, 0.5
+FEWEST_LEFT, FEWEST_LEFT_OF_LABELS, FEW_LABELS = 0.1, 0.5, 1000
 
 
 class _Observed(Reduction):
@@ -97,7 +97,8 @@ class Noise:
 
     def corrected(self, free):
         """The dispersion, if fitting has taken so many degrees of freedom off the residuals."""
-        fewest = FEWEST_LEFT if self.scale_is_free else FEWEST_LEFT_OF_LABELS
+        few_labels = not self.scale_is_free and self.n_observed <= FEW_LABELS
+        fewest = FEWEST_LEFT_OF_LABELS if few_labels else FEWEST_LEFT
         return self.dispersion / max(1 - free / self.n_observed, fewest)
 
 
@@ -121,11 +122,10 @@ def _of_free_scale(squares, expected, moments):
 def _of_known_scale(squares, expected, moments):
     """The same where the outputs claim to know how noisy they are.
 
-    Half of their dispersion, in logarithms, and what labels of a row that go together
-    count for less: by their covariance C, ``|C|^2`` is that many times the same without
-    products between labels.
+    Labels of a row that go together count for less: by their covariance C, ``|C|^2`` is
+    that many times the same without products between labels.
     """
-    noise = float(safe_divide(squares.sum(), expected.sum())) ** 0.5
+    noise = float(safe_divide(squares.sum(), expected.sum()))
     if not moments.size:
         return noise, len(squares)
     covariance = without_bias(moments)[1]
