@@ -155,6 +155,12 @@ def test_adjacency_is_renumbered_by_depth():
     np.testing.assert_array_equal(topology.order[topology.outputs], [3, 5])
 
 
+def test_an_adjacency_matrix_may_be_a_list_of_lists():
+    adjacency = np.triu(np.ones((5, 5)), 1) * (np.arange(5) > 1)
+    expected = Topology.from_sparse(adjacency, n_inputs=2)
+    assert edges(Topology.from_sparse(adjacency.tolist(), n_inputs=2)) == edges(expected)
+
+
 def test_adjacency_with_named_outputs():
     """An output may feed other units; outputs keep the order in which they are named."""
     adjacency = np.triu(np.ones((5, 5)), 1)

@@ -75,7 +75,11 @@ def _split(n_rows, stratify, fraction, rng):
     rows = np.arange(n_rows)
     if stratify is None:
         return train_test_split(rows, test_size=fraction, random_state=rng)
-    _, classes, counts = np.unique(stratify, return_inverse=True, return_counts=True)
+    _, first, classes, counts = np.unique(
+        stratify, return_index=True, return_inverse=True, return_counts=True
+    )
+    # In the order of their first rows: which are drawn does not depend on what they are called.
+    classes = np.argsort(np.argsort(first))[classes]
     n_held_out = math.ceil(fraction * n_rows)
     # The rarest class has a row to train on, and each may have one that is held out.
     if counts.min() * (n_rows - n_held_out) >= n_rows and n_held_out >= len(counts):

@@ -39,6 +39,11 @@ def random_layers(sizes, n_links, by, replace, random_state, merge):
     return sizes, [_random_table(*pair, replace, merge, rng) for pair in pairs]
 
 
+def is_matrix(rows):
+    """Whether a list is one of lists of numbers."""
+    return bool(rows) and isinstance(rows[0], list | tuple) and bool(np.ndim(rows[0]) == 1)
+
+
 def masked_layers(masks):
     """Layers joined where masks (n_in, n_out), one a pair of them, are not 0."""
     found = [_masked_table(mask) for mask in masks]

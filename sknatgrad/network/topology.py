@@ -16,7 +16,7 @@ import numpy as np
 
 from .fan_in import fan_in_groups
 from .graph import from_adjacency
-from .layers import full_layers, layer_levels, masked_layers, random_layers
+from .layers import full_layers, is_matrix, layer_levels, masked_layers, random_layers
 from .level import mark_fresh_links
 
 
@@ -138,7 +138,7 @@ class Topology:
         ValueError
             If shapes do not fit together or the graph has a cycle.
         """
-        if isinstance(links, list | tuple):
+        if isinstance(links, list | tuple) and not is_matrix(links):
             return cls._from_layers(*masked_layers(links))
         n_inputs, levels, outputs, order = from_adjacency(links, n_inputs, outputs)
         return cls(n_inputs, levels, outputs, order=order)

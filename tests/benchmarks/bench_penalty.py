@@ -181,6 +181,8 @@ def print_levels(n_levels):
         print_row("p = 1", scores(n_levels))
     with mock.patch.object(evidence, "START_OF_DEEP", evidence.START):
         print_row("numbers from alpha = 0.2", scores(n_levels))
+    with mock.patch.object(evidence, "OF_DEEP", 1.0):
+        print_row("temperature of numbers as with one layer", scores(n_levels))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ LARGEST_SAMPLE = 2000
 # the directions that its unit shares with others: the fewer rows there are, the more of what is
 # counted they do not determine. Labels are told from noise by fewer rows than numbers.
 CROWDING, CROWDING_OF_LABELS, COLDEST = 0.15, 0.015, 0.5
+# The temperature of numbers, times this where there are several hidden levels: the more they learn
+# by heart, the less of noise is to be seen.
+OF_DEEP = 2.0
 # In units of the noise variance: the strength at the start, and the least. Below that,
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone. Networks with several hidden levels learn numbers exactly before the first
@@ -176,7 +179,7 @@ class Evidence:
         if not (0 < curvature.size < np.inf and curvature.finite and least > 0):
             return np.nan
 
-        temperature, power = self._tempered(curvature.noise), selectivity(curvature.n_hidden_levels)
+        temperature, power = self._tempered(curvature), selectivity(curvature.n_hidden_levels)
 
         def asked(alpha):
             free, counted, size = curvature.weighed(alpha, power)
@@ -189,14 +192,16 @@ class Evidence:
             return found
         return least if penalty.strength.variance is None else np.nan
 
-    def _tempered(self, noise):
+    def _tempered(self, curvature):
         """The temperature, lower where rows are few for the weights."""
-        crowding = CROWDING if noise.scale_is_free else CROWDING_OF_LABELS
-        return max(COLDEST, 1 / (1 + crowding * self._weights_a_row))
+        numbers = curvature.noise.scale_is_free
+        crowding = CROWDING if numbers else CROWDING_OF_LABELS
+        found = max(COLDEST, 1 / (1 + crowding * self._weights_a_row))
+        return OF_DEEP * found if numbers and curvature.n_hidden_levels > 1 else found
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
-        noise = self._tempered(curvature.noise)
+        noise = self._tempered(curvature)
         noise *= curvature.noise.corrected(curvature.free(alpha))
         before = penalty.strength.features
         if not noise > 0:
