@@ -1039,7 +1039,7 @@ def test_n_init_keeps_the_best_validation_score(monkeypatch):
 
     monkeypatch.setattr(_starts, "start_and_run", noting)
     X, y = clouds(4, 200)
-    X = X + 2.5 * np.random.default_rng(4).normal(size=X.shape)
+    X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
     scores = [max(state.history.validation_scores) for _, state in seen]
     losses = [outcome.loss for outcome, _ in seen]

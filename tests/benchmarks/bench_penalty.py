@@ -111,16 +111,6 @@ LEFT = {
 }
 
 
-def rooted(tell):
-    """What says half of the dispersion of labels, in logarithms, in place of `tell`."""
-
-    def told(squares, expected, moments):
-        dispersion, count = tell(squares, expected, moments)
-        return dispersion / np.sqrt(squares.sum() / expected.sum()), count
-
-    return told
-
-
 def scores(n_levels=1, **parameters):
     """One score a data set."""
     parameters["random_state"] = 0
@@ -164,7 +154,7 @@ def print_one_level():
     for name, own in LEFT.items():
         with mock.patch.multiple(noise, **own):
             print_row(name, scores())
-    with mock.patch.object(noise, "_of_known_scale", rooted(noise._of_known_scale)):
+    with mock.patch.object(noise, "POWER", 0.5):
         print_row("root of the dispersion of labels", scores())
         with mock.patch.multiple(evidence, **VARIANTS["T = 1/2"]):
             print_row("the same, T = 1/2", scores())
@@ -179,6 +169,9 @@ def print_levels(n_levels):
             print_row("the same, T = 1", scores(n_levels))
     with mock.patch.object(evidence, "selectivity", lambda n: 1.0):
         print_row("p = 1", scores(n_levels))
+    for power in (0.5, 1.0):
+        with mock.patch.object(noise, "POWER_OF_DEEP", power):
+            print_row(f"power {power:g} of the dispersion of labels", scores(n_levels))
     with mock.patch.object(evidence, "START_OF_DEEP", evidence.START):
         print_row("numbers from alpha = 0.2", scores(n_levels))
     with mock.patch.object(evidence, "OF_DEEP", 1.0):

@@ -15,7 +15,7 @@ LARGEST_SAMPLE = 2000
 # The temperature is 1 / (1 + CROWDING * weights per row), at least COLDEST. Each block counts
 # the directions that its unit shares with others: the fewer rows there are, the more of what is
 # counted they do not determine. Labels are told from noise by fewer rows than numbers.
-CROWDING, CROWDING_OF_LABELS, COLDEST = 0.15, 0.015, 0.5
+CROWDING, CROWDING_OF_LABELS, COLDEST = 0.25, 0.015, 0.5
 # The temperature of numbers, times this where there are several hidden levels: the more they learn
 # by heart, the less of noise is to be seen.
 OF_DEEP = 2.0
@@ -61,7 +61,8 @@ class Evidence:
     the outputs themselves speak of, corrected for the g degrees of freedom. Square and
     Poisson losses leave it free, as targets may be expressed in any units; of several targets,
     noisy ones count for more. Others say that it is 1, but labels are often cleaner than
-    that. Labels of a row that go together are fewer observations than they seem.
+    that; where there are several hidden levels, the dispersion's power 3/4 is taken. Labels of
+    a row that go together are fewer observations than they seem.
 
     One number a for all layers: with one a layer, rescaling layers against each other
     would lower the penalty without end. The weights of each feature have theirs

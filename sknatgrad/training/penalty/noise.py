@@ -14,6 +14,9 @@ LARGEST_COVARIANCE = 500
 # degrees of freedom than there are: of few labels, which are not noisier than probabilities
 # say, they would ask for a penalty that leaves nothing.
 FEWEST_LEFT, FEWEST_LEFT_OF_LABELS, FEW_LABELS = 0.1, 0.5, 1000
+# Power of the dispersion of labels that is taken for their noise, and in networks with several
+# hidden levels: the more these learn by heart, the less of noise is to be seen.
+POWER, POWER_OF_DEEP = 1.0, 0.75
 
 
 class _Observed(Reduction):
@@ -84,8 +87,13 @@ class Noise:
         statistics, _ = objective.statistics(*at)
         squares, expected, moments, *others = statistics
         free = objective.output.free_dispersion
-        tell = _of_free_scale if free else _of_known_scale
-        dispersion, count = tell(squares, expected, moments)
+        if free:
+            dispersion, count = _of_free_scale(squares, expected, moments)
+        else:
+            deep = objective.network.topology.n_hidden_levels > 1
+            together, count = _of_labels(moments, len(squares))
+            dispersion = float(safe_divide(squares.sum(), expected.sum()))
+            dispersion = together * dispersion ** (POWER_OF_DEEP if deep else POWER)
         return cls(dispersion, objective.penalty.weight * count, free), others
 
     def variance(self, free):
@@ -119,16 +127,15 @@ def _of_free_scale(squares, expected, moments):
     return noise, float(safe_divide(trace**2, square)) or 1.0
 
 
-def _of_known_scale(squares, expected, moments):
-    """The same where the outputs claim to know how noisy they are.
+def _of_labels(moments, n_outputs):
+    """How much less labels of a row count that go together, and the number of outputs.
 
-    Labels of a row that go together count for less: by their covariance C, ``|C|^2`` is
-    that many times the same without products between labels.
+    By their covariance C, ``|C|^2`` is that many times the same without products between
+    labels.
     """
-    noise = float(safe_divide(squares.sum(), expected.sum()))
     if not moments.size:
-        return noise, len(squares)
+        return 1.0, n_outputs
     covariance = without_bias(moments)[1]
     size, trace = np.square(covariance).sum(), np.trace(covariance)
     together = safe_divide(size, np.square(covariance.diagonal()).sum()) or 1.0
-    return noise * float(together), float(safe_divide(trace**2, size)) or 1.0
+    return float(together), float(safe_divide(trace**2, size)) or 1.0
