@@ -186,7 +186,7 @@ def test_strength_maximises_the_evidence(output):
     )
     noise = slow.noise(free)
     up, down = (slow.log_evidence(alpha * np.exp(d), penalty.standard, noise) for d in (h, -h))
-    assert alpha > LEAST_STRENGTH * curvature.noise.variance(free)
+    assert alpha > LEAST_STRENGTH * curvature.noise.unit(free)
     assert (up - down) / (2 * h) == pytest.approx(0, abs=1e-6 * free)
     assert noise != pytest.approx(1, rel=0.05)
 
@@ -238,7 +238,7 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
         factors = found._of_features(penalty, curvature, alpha)
         penalty.strength = Strength(alpha, factors)
     assert objective.penalty_at(theta) == pytest.approx(before, rel=1e-12)
-    noise = curvature.noise.corrected(float(curvature.determined(alpha).sum()))
+    noise = curvature.noise.variance(float(curvature.determined(alpha).sum()))
     slow, h, ratios = Slow(objective, theta), 1e-5, []
     assert noise == pytest.approx(slow.noise(float(curvature.determined(alpha).sum())))
     for i in range(4):
@@ -262,23 +262,20 @@ def test_temperature_is_lower_where_rows_are_few_for_the_weights(n_sources, want
     """Halved at most; weights of sources that never vary do not count."""
     monkeypatch.setattr(evidence, "CROWDING", 0.5)
     monkeypatch.setattr(evidence, "CROWDING_OF_LABELS", 0.05)
-    labels, numbers = (
-        SimpleNamespace(noise=SimpleNamespace(scale_is_free=free), n_hidden_levels=1)
-        for free in (False, True)
-    )
-    for n_constants in (0, 6):
+    for n_constants, numbers in itertools.product((0, 6), (False, True)):
         topology = Topology.layered((n_sources + n_constants, 4))
         passes = SimpleNamespace(n_steps=1)
         passes.objective = SimpleNamespace(
             network=SimpleNamespace(topology=topology),
+            output=SimpleNamespace(free_dispersion=numbers),
             penalty=Penalty(topology, topology.is_weight * 1.0, 20.0, Strength()),
         )
         scale = np.arange(topology.n_inputs) < n_sources
         data = SimpleNamespace(scale=InputScale(np.zeros(len(scale)), scale, rarity=1.0 + scale))
         state = SimpleNamespace(strength=Strength(), history=History())
         found = assembly.make_evidence(data, state, passes)
-        assert found._tempered(numbers) == pytest.approx(want)
-        assert found._tempered(labels) == pytest.approx(max(0.5, 1 / (1 + 0.01 * n_sources)))
+        of_labels = max(0.5, 1 / (1 + 0.01 * n_sources))
+        assert found.temperature == pytest.approx(want if numbers else of_labels)
 
 
 def test_constant_features_do_not_weaken_the_penalty():
@@ -296,9 +293,9 @@ def test_noise_is_bounded_where_more_is_counted_than_observed(output, most):
     objective, theta = an_objective(output)
     curvature = Curvature(objective, objective.evaluate(theta))
     noise = curvature.noise
-    crowded = noise.corrected(5 * noise.n_observed)
-    assert crowded == pytest.approx(most * noise.corrected(0.0))
-    assert noise.corrected(0.25 * noise.n_observed) == pytest.approx(4 / 3 * crowded / most)
+    crowded = noise.variance(5 * noise.n_observed)
+    assert crowded == pytest.approx(most * noise.variance(0.0))
+    assert noise.variance(0.25 * noise.n_observed) == pytest.approx(4 / 3 * crowded / most)
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square"])
@@ -309,7 +306,7 @@ def test_many_outputs_count_as_independent(monkeypatch, output):
     monkeypatch.setattr(noise_module, "LARGEST_COVARIANCE", 1)
     single = Curvature(objective, objective.evaluate(theta))
     assert joint.noise.n_observed < single.noise.n_observed <= 60
-    assert single.noise.corrected(0.0) > 0
+    assert single.noise.variance(0.0) > 0
 
 
 def test_noise_of_several_targets():

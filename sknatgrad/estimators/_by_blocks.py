@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..compiled import under_kernels
-from ._partitioned import as_rows, is_partitioned, one_row
+from ..training.data.rows import is_partitioned
+from ._partitioned import as_rows, one_row
 
 
 def lazy_on_dask(*names):

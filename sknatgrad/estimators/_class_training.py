@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from ..outputs import get_output
+from ..training.data.rows import is_partitioned
 from ._data import check_length, checked
 from ._labels import (
     ClassTargets,
@@ -13,7 +14,7 @@ from ._labels import (
     dense_labels,
     exact,
 )
-from ._partitioned import Partitions, is_partitioned
+from ._partitioned import Partitions
 from ._weights import check_weights
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from ._partitioned import is_partitioned
+from ..training.data.rows import is_partitioned
 from ._weights import check_total_weight, without_zero_weights
 
 

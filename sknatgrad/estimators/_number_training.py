@@ -3,9 +3,10 @@
 import numpy as np
 from scipy import sparse
 
+from ..training.data.rows import is_partitioned
 from ._data import check_length, checked, refuse_dates
 from ._numbers import MeanR2, NumericTargets, as_numbers, numeric_output
-from ._partitioned import Partitions, is_partitioned
+from ._partitioned import Partitions
 from ._weights import check_weights
 
 _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}

@@ -22,7 +22,10 @@ def clipped(output, target):
     if sparse.issparse(target):
         # Columns of rows: `indices` are the numbers of the outputs. No range leaves out 0.
         ends = (np.broadcast_to(end, (target.shape[0], 1))[:, 0] for end in (least, most))
-        data = np.clip(target.data, *(end[target.indices] for end in ends))
+        least, most = (end[target.indices] for end in ends)
+        if (target.data >= least).all() and (target.data <= most).all():
+            return target
+        data = np.clip(target.data, least, most).astype(target.dtype)
         return sparse.csc_array((data, target.indices, target.indptr), target.shape)
     if isinstance(target, np.ndarray):
         lows, highs = (end(axis=1, keepdims=True) for end in (target.min, target.max))

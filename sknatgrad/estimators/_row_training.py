@@ -2,9 +2,10 @@
 
 from ..outputs.bernoulli import in_unit_interval
 from ..training.data.dataset import Data
+from ..training.data.rows import is_partitioned
 from ._data import checked
 from ._numbers import OwnTargets, clipped, numeric_output
-from ._partitioned import Partitions, is_partitioned
+from ._partitioned import Partitions
 from ._weights import check_weights, without_zero_weights
 
 
@@ -32,8 +33,9 @@ class RowTrainingMixin:
 
     def _check_known_data(self, X, y, sample_weight):
         X = self._check_X(X)
-        self._output.check_target(X.T)
-        return X, clipped(self._output, X.T), check_weights(sample_weight, X)
+        data, _ = without_zero_weights(Data(X, X.T, check_weights(sample_weight, X)), None)
+        self._output.check_target(data.target)
+        return data.X, clipped(self._output, data.target), data.weight
 
     def _choose_output(self, X):
         name = self.output

@@ -41,7 +41,7 @@ def random_layers(sizes, n_links, by, replace, random_state, merge):
 
 def is_matrix(rows):
     """Whether a list is one of lists of numbers."""
-    return bool(rows) and isinstance(rows[0], list | tuple) and bool(np.ndim(rows[0]) == 1)
+    return bool(rows) and isinstance(rows[0], list | tuple) and np.ndim(rows[0]) == 1
 
 
 def masked_layers(masks):
@@ -95,6 +95,8 @@ def _random_table(n_in, n_out, n_links, by, replace, merge, rng):
 
 def _masked_table(mask):
     """The shape of a mask (n_in, n_out), and the table of its links."""
+    if isinstance(mask, list | tuple) and is_matrix(mask):
+        mask = np.asarray(mask)
     if getattr(mask, "ndim", 0) != 2:
         raise ValueError("A link mask must be a two-dimensional matrix.")
     by_target = sparse.csc_array(mask, copy=True)

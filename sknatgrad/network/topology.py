@@ -138,8 +138,10 @@ class Topology:
         ValueError
             If shapes do not fit together or the graph has a cycle.
         """
-        if isinstance(links, list | tuple) and not is_matrix(links):
-            return cls._from_layers(*masked_layers(links))
+        if isinstance(links, list | tuple):
+            if not is_matrix(links):
+                return cls._from_layers(*masked_layers(links))
+            links = np.asarray(links)
         n_inputs, levels, outputs, order = from_adjacency(links, n_inputs, outputs)
         return cls(n_inputs, levels, outputs, order=order)
 

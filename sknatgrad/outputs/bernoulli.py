@@ -8,8 +8,6 @@ from ._base import Output
 
 # A little less than what overflows.
 _LARGEST_LOGIT = {np.dtype(np.float64): 700.0, np.dtype(np.float32): 85.0}
-
-
 # Scaled columns exceed 0 and 1 by so many rounding errors where they were a thousand times
 # as far from 0 as they were wide.
 _ROUNDING = 1000

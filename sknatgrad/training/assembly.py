@@ -7,7 +7,7 @@ from scipy import sparse
 
 from ..network.initialization import standard_factor
 from .first_rows import MIN_ROWS
-from .penalty.evidence import Evidence
+from .penalty.evidence import Evidence, first_strength, temperature
 from .penalty.l2 import Penalty
 from .settings import noise_share
 from .start import target_factor
@@ -112,9 +112,16 @@ def make_evidence(data, state, passes):
     """What looks for the strength of the penalty, from where the state is."""
     n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
     objective, scale = passes.objective, data.scale
-    n_weights = objective.network.topology.fan_in(scale.varies).sum()
-    weights_a_row = n_weights / objective.penalty.weight
-    return Evidence(passes.n_steps, n_passes, learnt, scale.prior_precision, weights_a_row)
+    topology, numbers = objective.network.topology, objective.output.free_dispersion
+    weights_a_row = topology.fan_in(scale.varies).sum() / objective.penalty.weight
+    return Evidence(
+        passes.n_steps,
+        n_passes,
+        learnt,
+        scale.prior_precision,
+        temperature(weights_a_row, topology.n_hidden_levels, numbers),
+        first_strength(topology.n_hidden_levels, numbers),
+    )
 
 
 def _solver(model, settings, state, descent, batch_size):

@@ -8,15 +8,15 @@ of the targets.
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from ..network import Network, Topology
 from .data.coordinates import Coordinates
 from .start import free_outputs
 from .state import Model
 
-# Numbers of size 1 that rounding errors may leave of nothing.
-_NOTHING = {np.dtype(np.float32): 1e-5}
-_NOTHING_IN_DOUBLE = 1e-9
+# What rounding errors leave of covariances, in deviations, that are 0, and of sums of such terms.
+_NOTHING, _NOTHING_IN_SINGLE = 1e-9, 1e-5
 # More covariances than that would be more numbers than most networks have.
 _MOST = 10**7
 
@@ -34,34 +34,40 @@ def oriented(model, standard, data):
     Returns
     -------
     Coordinates
-        The sign is 1 where nothing tells one: in data that are symmetric in all. Targets that
-        are the inputs have the signs of these. Costs a pass over the targets, and where
-        something is symmetric a gradient of a linear network.
+        The sign is 1 where nothing tells one: in data that are symmetric in all, and above
+        10^7 covariances. Targets that are the inputs have the signs of these. Costs a
+        gradient of a linear network where something is symmetric, else nothing.
     """
     inputs, outputs = standard.inputs, standard.outputs
-    known = np.where(inputs.symmetric, 0.0, np.sign(inputs.scale))
-    signs = known if data.reconstructs else _of_skewness(model, outputs, data)
-    turn = np.ones(len(known))
-    undecided = np.any(inputs.symmetric) or (signs == 0).any()
-    if undecided and len(known) * len(signs) <= _MOST:
-        cubes = _covariances(model, standard, data) ** 3
-        if not data.reconstructs:
-            signs = np.where(signs == 0, _sign(cubes * np.abs(known)), signs)
-        turn = np.where(inputs.symmetric & (_sign(cubes.T * signs) < 0), -1.0, 1.0)
-    inputs = inputs.turned(turn)
+    mirrored = np.zeros(model.network.topology.n_outputs, dtype=bool)
     if outputs is not None:
-        if data.reconstructs:
-            signs = np.where(model.output.mirrored, inputs.scale, 1.0)
-        outputs = outputs.turned(np.where(signs < 0, -1.0, 1.0))
+        mirrored |= model.output.mirrored
+    known = np.where(inputs.symmetric, 0.0, np.sign(inputs.scale))
+    if data.reconstructs:
+        inputs = inputs.turned(_turns(model, standard, data, known, known)[0])
+        signs = inputs.scale
+    else:
+        signs = data.target_moments.signs() if mirrored.any() else np.ones(len(mirrored))
+        turns, signs = _turns(model, standard, data, known, np.where(mirrored, signs, 1.0))
+        inputs = inputs.turned(turns)
+    if outputs is not None:
+        outputs = outputs.turned(np.where(mirrored & (signs < 0), -1.0, 1.0))
     return replace(standard, inputs=inputs, outputs=outputs)
 
 
-def _of_skewness(model, outputs, data):
-    """-1, 1, or 0 without skewness, (n_outputs,); 1 of targets that have no other sign."""
-    mirrored = model.output.mirrored
-    if outputs is None or not np.any(mirrored):
-        return np.ones(model.network.topology.n_outputs)
-    return np.where(mirrored, data.target_moments.signs(), 1.0)
+def _turns(model, standard, data, known, signs):
+    """-1 or 1 of each input; and signs of the targets, found where they were 0.
+
+    `known` are the signs of skewed inputs, 0 of others.
+    """
+    symmetric = np.broadcast_to(standard.inputs.symmetric, known.shape)
+    undecided = symmetric.any() or not (data.reconstructs or signs.all())
+    if not undecided or len(known) * len(signs) > _MOST:
+        return np.ones(len(known)), signs
+    cubes = _covariances(model, standard, data) ** 3
+    if not data.reconstructs:
+        signs = np.where(signs == 0, _sign(cubes * np.abs(known)), signs)
+    return np.where(symmetric & (_sign(cubes.T * signs) < 0), -1.0, 1.0), signs
 
 
 def _covariances(model, standard, data):
@@ -69,21 +75,33 @@ def _covariances(model, standard, data):
 
     They are minus the gradient of a linear network that says of all rows the same.
     """
-    shape = model.network.topology.n_outputs, model.network.topology.n_inputs
-    network = Network.build(Topology.layered(shape[::-1]), output=model.output.activation)
-    linear = Model(network, model.output)
-    outputs = standard.outputs
-    coordinates = Coordinates(network, standard.inputs, free_outputs(linear, outputs))
-    start = Coordinates(network, outputs=outputs).outward(np.zeros(network.topology.n_parameters))
+    n_outputs, n_inputs = model.network.topology.n_outputs, model.network.topology.n_inputs
+    network = Network.build(Topology.layered([n_inputs, n_outputs]), output=model.output.activation)
+    linear, inputs = Model(network, model.output), standard.inputs
+    # Sparse rows stay sparse: their centre is taken off afterwards.
+    scaled = inputs.without_centre() if sparse.issparse(data.X) else inputs
+    coordinates = Coordinates(network, scaled, free_outputs(linear, standard.outputs))
+    start = Coordinates(network, outputs=standard.outputs)
+    start = start.outward(np.zeros(network.topology.n_parameters))
     start = replace(coordinates, inputs=None).inward(start)
     objective = data.objective(linear, None, coordinates, np.float64)
-    at = objective.evaluate(np.concatenate([start, model.output.start(shape[0])]))
+    at = objective.evaluate(np.concatenate([start, model.output.start(n_outputs)]))
     gradient, _ = objective.differentiate(at)
-    found = gradient[: len(start)].reshape(shape[0], -1)[:, 1:]
-    return np.where(np.abs(found) > _NOTHING.get(data.X.dtype, _NOTHING_IN_DOUBLE), found, 0.0)
+    found = gradient[: len(start)].reshape(n_outputs, 1 + n_inputs)
+    found = found[:, 1:] - found[:, :1] * ((inputs.centre - scaled.centre) / inputs.divisor)
+    nothing = _NOTHING_IN_SINGLE if data.X.dtype == np.float32 else _NOTHING
+    return np.where(np.abs(found) > nothing * _spread(data, coordinates), found, 0.0)
+
+
+def _spread(data, coordinates):
+    """Deviations of the targets in these coordinates, (n_outputs, 1); 1 of class numbers."""
+    if data.target_moments is None:
+        return 1.0
+    scale = 1.0 if coordinates.outputs is None else np.abs(coordinates.outputs.scale)
+    return np.reshape(data.target_moments.deviation / scale, (-1, 1))
 
 
 def _sign(terms):
     """Of the sum of each row, 0 where it is a rounding error of its terms."""
     total, size = terms.sum(axis=1), np.abs(terms).sum(axis=1)
-    return np.where(np.abs(total) > _NOTHING_IN_DOUBLE * size, np.sign(total), 0.0)
+    return np.where(np.abs(total) > _NOTHING * size, np.sign(total), 0.0)

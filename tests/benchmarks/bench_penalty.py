@@ -46,23 +46,21 @@ def rare_effects(n_samples=450):
     return np.hstack([events, numbers]), y + 0.3 * rng.normal(size=n_samples)
 
 
-def weak_signal(n_samples, n_features=100):
-    """Many features, of which one says a little: its values are the logits of labels, halved."""
+def weak_signal(of_signal, n_samples=4500, n_features=100):
+    """Many features, of which one says a little of targets ``of_signal(rng, signal)``."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, n_features))
-    return X, X[:, 0] / 2, rng
+    return X, of_signal(rng, X[:, 0] / 2)
 
 
-def weak_labels(n_samples=4500):
-    """The labels."""
-    X, logit, rng = weak_signal(n_samples)
-    return X, (rng.random(n_samples) < 1 / (1 + np.exp(-logit))).astype(int)
+def noisy(rng, signal):
+    """Numbers with four times as much noise as signal."""
+    return signal + rng.normal(size=len(signal))
 
 
-def weak_numbers(n_samples=4500):
-    """Numbers of four times as much noise as signal."""
-    X, signal, rng = weak_signal(n_samples)
-    return X, signal + rng.normal(size=n_samples)
+def labelled(rng, logit):
+    """Labels of these logits."""
+    return (rng.random(len(logit)) < 1 / (1 + np.exp(-logit))).astype(int)
 
 
 DIABETES = load_diabetes(return_X_y=True)
@@ -72,7 +70,7 @@ REGRESSIONS = {
     "diabetes, 100": (DIABETES, (100,)),
     "Friedman, 50": (make_friedman1(1000, 20, noise=2.0, random_state=0), (50,)),
     "rare effects, 100": (rare_effects(), (100,)),
-    "weak numbers, 100": (weak_numbers(), (100,)),
+    "weak numbers, 100": (weak_signal(noisy), (100,)),
 }
 CLASSES = {
     "breast cancer, 20": (load_breast_cancer(return_X_y=True), (20,)),
@@ -88,7 +86,7 @@ CLASSES = {
     "checkerboard, 100": ((PLANE, np.floor(2 * PLANE).sum(axis=1) % 2), (100,)),
     "texts, 50": (texts(), (50,)),
     "few texts, 50": (texts(300), (50,)),
-    "weak labels, 100": (weak_labels(), (100,)),
+    "weak labels, 100": (weak_signal(labelled), (100,)),
 }
 VARIANTS = {
     "T = 0.1": {"CROWDING": 1e9, "CROWDING_OF_LABELS": 1e9, "COLDEST": 0.1},

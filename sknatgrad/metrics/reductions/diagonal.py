@@ -26,7 +26,7 @@ class Diagonal(Mixable):
 
     def mixed(self, topology, statistics, moments, share):
         (second,) = statistics
-        weight = np.repeat(share * second[topology.bias], topology.lengths)
+        weight = share * second[topology.own_bias]
         return (second + weight * moments[0][topology.source],)
 
     def _damped(self, statistics, relative, absolute):

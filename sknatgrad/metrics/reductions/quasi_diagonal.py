@@ -30,7 +30,7 @@ class QuasiDiagonal(Mixable):
         return tuple(point.lin.source_moments(widening))
 
     def mixed(self, topology, statistics, moments, share):
-        weight = np.repeat(share * statistics[0][topology.bias], topology.lengths)
+        weight = share * statistics[0][topology.own_bias]
         return tuple(
             kept + weight * moment[topology.source]
             for kept, moment in zip(statistics, moments, strict=True)

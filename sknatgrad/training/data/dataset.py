@@ -24,7 +24,7 @@ class Data:
     Attributes
     ----------
     X : ndarray, CSR array or SlicedRows of shape (n_samples, n_inputs)
-    target : ndarray, sparse array or SlicedColumns, sample axis last
+    target : ndarray, sparse array or SlicedColumns, sample axis last; or None
     weight : ndarray of shape (n_samples,) or None
     counts : ndarray of shape (n_samples,) or None
         How many observations each row may stand for, if that is not `weight`.

@@ -5,6 +5,7 @@ these return is added in a fixed tree, so that the same bits come out of any sch
 Dask moves the tasks, and makes lost ones anew on another worker.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -117,9 +118,12 @@ class PartitionedData:
 
     def in_units_of(self, unit):
         """The same rows, weights divided by `unit`."""
-        task = on_workers(Data.in_units_of)
-        pieces = [task(piece, unit) for piece in self.pieces] if unit != 1.0 else self.pieces
-        return PartitionedData(pieces, self.X, self.total_weight / unit, self._targets)
+        if unit == 1.0:
+            return self
+        task, other = on_workers(Data.in_units_of), copy(self)
+        other.pieces = [task(piece, unit) for piece in self.pieces]
+        other.total_weight = self.total_weight / unit
+        return other
 
     def objective(self, model, penalty, coordinates, dtype):
         """The mean loss of a `Model` on these rows."""

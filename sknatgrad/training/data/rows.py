@@ -4,6 +4,8 @@ Training reads rows by slices and, for mini-batches, by numbers. `SlicedRows` of
 for anything that can be sliced: `numpy.memmap`, an HDF5 or Zarr data set.
 """
 
+from functools import cached_property
+
 import numpy as np
 from scipy import sparse
 
@@ -92,11 +94,17 @@ class SlicedRows:
 
     def min(self):
         """Smallest entry."""
-        return min(part.min() for part in self.parts())
+        return self._extremes[0]
 
     def max(self):
         """Largest entry."""
-        return max(part.max() for part in self.parts())
+        return self._extremes[1]
+
+    @cached_property
+    def _extremes(self):
+        """Both, from one reading."""
+        lowest, highest = zip(*((part.min(), part.max()) for part in self.parts()), strict=True)
+        return min(lowest), max(highest)
 
     def parts(self):
         """Read all rows in order, some at a time."""

@@ -109,9 +109,9 @@ class Curvature:
         """How many degrees of freedom the data determine, the sum of `determined`."""
         return float(_shares(self._eigenvalues, strength).sum())
 
-    def noise_variance(self, strength):
-        """Variance of the noise where the penalty has that strength."""
-        return self.noise.variance(self.free(strength))
+    def loss_unit(self, strength):
+        """The unit of the loss that the noise makes where the penalty has that strength."""
+        return self.noise.unit(self.free(strength))
 
     def determined(self, strength, of_inputs=False):
         """The degree to which the data determine each weight, (n_parameters,), 0 to 1.

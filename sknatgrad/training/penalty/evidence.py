@@ -26,8 +26,8 @@ OF_DEEP = 2.0
 START, START_OF_DEEP, LEAST_STRENGTH = 0.2, 5.0, 0.3
 # The first estimate comes after EARLIEST steps, then for SEARCH passes one after each, or after as
 # many as have EVERY steps: a fit needs some steps to follow, and in a small one an estimate costs
-# as much as a step. Later only the factors of the features and the noise of a square loss follow,
-# after every LATER passes.
+# as much as a step. Later only the factors of the features and the noise of numbers and counts
+# follow, after every LATER passes.
 EARLIEST, SEARCH = 8, 20
 EVERY, LATER = 2, 5
 # The prior knowledge that features are alike, in links of each: the larger, the more alike are
@@ -47,9 +47,10 @@ class Evidence:
     backpropagated metric times the number of samples, the most probable a satisfies
     ``a = T s^2 g / sum z^2`` where ``g = sum_i l_i / (l_i + a)`` counts the directions
     that the data determine, l_i being the eigenvalues of that curvature, and s^2 is the
-    noise variance (MacKay, *Neural Computation* 4, 1992). T is a temperature, 1 where there
-    are many rows for each weight and down to 1/2 where there are few: g, a sum over blocks, is
-    then more than they can determine.
+    noise variance (MacKay, *Neural Computation* 4, 1992). T is a temperature (`temperature`), 1
+    where there are many rows for each weight and down to 1/2 where there are few: g, a sum over
+    blocks, is then more than they can determine. Of numbers it is twice that where there are
+    several hidden levels.
 
     All this holds at the most probable weights. Before that, those that data do not determine are
     what they were at the start, the more so the more hidden levels L there are, and say that
@@ -83,8 +84,10 @@ class Evidence:
         Whether there were others: there is something to see before the first pass.
     features : float or ndarray of shape (n_inputs,)
         Mean of the Gamma prior of the features' factors.
-    weights_a_row : float
-        How many weights of sources that vary there are for each row.
+    temperature : float
+        T; see `temperature`.
+    start : float
+        The first strength, in units of the loss; see `first_strength`.
     """
 
     def __init__(
@@ -93,7 +96,8 @@ class Evidence:
         n_passes=0,
         learnt=False,
         features=1.0,
-        weights_a_row=0.0,
+        temperature=1.0,
+        start=START,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
@@ -101,7 +105,7 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self._weights_a_row = weights_a_row
+        self.temperature, self._start = temperature, start
 
     @property
     def searching(self):
@@ -140,10 +144,8 @@ class Evidence:
         penalty = objective.penalty
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
-            variance = noise.variance(0.0)
-            deep = noise.scale_is_free and objective.network.topology.n_hidden_levels > 1
-            start = START_OF_DEEP if deep else START
-            found = replace(penalty.strength, alpha=start * variance, variance=variance)
+            unit = noise.unit(0.0)
+            found = replace(penalty.strength, alpha=self._start * unit, unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
         if np.isfinite(found.alpha) and found.alpha > 0:
@@ -156,18 +158,17 @@ class Evidence:
         if not np.isfinite(alpha):
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
-        return Strength(alpha, features, curvature.noise_variance(alpha))
+        return Strength(alpha, features, curvature.loss_unit(alpha))
 
     @staticmethod
     def _held(penalty, curvature):
-        """The strength as it is, in units of the noise variance.
+        """The strength as it is, in units of the loss.
 
         Estimates go on as long as the fit is one of what all data say. Later ones, of a
         fit that has begun to learn noise by heart, would ask for less and less.
         """
         last = penalty.strength
-        variance = curvature.noise_variance(last.alpha)
-        return last.alpha * (variance / last.variance if last.variance else 1.0)
+        return last.alpha * (curvature.loss_unit(last.alpha) / last.unit if last.unit else 1.0)
 
     def _most_probable(self, penalty, curvature):
         """The strength of all weights at which the equation holds.
@@ -176,45 +177,58 @@ class Evidence:
 
         With one hidden level what is asked for falls as the strength grows, so there is one.
         """
-        least = LEAST_STRENGTH * curvature.noise.variance(0.0)
+        least = LEAST_STRENGTH * curvature.noise.unit(0.0)
         if not (0 < curvature.size < np.inf and curvature.finite and least > 0):
             return np.nan
 
-        temperature, power = self._tempered(curvature), selectivity(curvature.n_hidden_levels)
+        power = selectivity(curvature.n_hidden_levels)
 
         def asked(alpha):
             free, counted, size = curvature.weighed(alpha, power)
             per_square = counted / size if size else 0.0
-            wanted = temperature * curvature.noise.corrected(free) * per_square
-            return max(wanted, LEAST_STRENGTH * curvature.noise.variance(free))
+            wanted = self.temperature * curvature.noise.variance(free) * per_square
+            return max(wanted, LEAST_STRENGTH * curvature.noise.unit(free))
 
         found = _crossing(asked, least)
         if curvature.free(found) >= _LEAST_FREE:
             return found
-        return least if penalty.strength.variance is None else np.nan
-
-    def _tempered(self, curvature):
-        """The temperature, lower where rows are few for the weights."""
-        numbers = curvature.noise.scale_is_free
-        crowding = CROWDING if numbers else CROWDING_OF_LABELS
-        found = max(COLDEST, 1 / (1 + crowding * self._weights_a_row))
-        return OF_DEEP * found if numbers and curvature.n_hidden_levels > 1 else found
+        return least if penalty.strength.unit is None else np.nan
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
-        noise = self._tempered(curvature)
-        noise *= curvature.noise.corrected(curvature.free(alpha))
+        tempered = self.temperature * curvature.noise.variance(curvature.free(alpha))
         before = penalty.strength.features
-        if not noise > 0:
+        if not tempered > 0:
             return before
         free = penalty.by_feature(curvature.determined(alpha, of_inputs=True))
         size, links = penalty.by_feature(penalty.standard * curvature.squares), penalty.n_links
         likeness = LIKENESS * links
         expected = safe_divide(likeness, self.features)
-        factors = safe_divide(free + likeness, size * (alpha / noise) + expected)
+        factors = safe_divide(free + likeness, size * (alpha / tempered) + expected)
         penalised = size.sum() if before is None else size @ before
         factors *= safe_divide(penalised, factors @ size)
         return np.where(links > 0, factors, 1.0)
+
+
+def temperature(weights_a_row, n_hidden_levels, numbers):
+    """T of `Evidence`, lower where rows are few for the weights.
+
+    Parameters
+    ----------
+    weights_a_row : float
+        How many weights of sources that vary there are for each row.
+    n_hidden_levels : int
+    numbers : bool
+        Whether targets are numbers or counts, and no labels.
+    """
+    crowding = CROWDING if numbers else CROWDING_OF_LABELS
+    found = max(COLDEST, 1 / (1 + crowding * weights_a_row))
+    return OF_DEEP * found if numbers and n_hidden_levels > 1 else found
+
+
+def first_strength(n_hidden_levels, numbers):
+    """The strength before there is an estimate, in units of the loss."""
+    return START_OF_DEEP if numbers and n_hidden_levels > 1 else START
 
 
 def selectivity(n_hidden_levels):

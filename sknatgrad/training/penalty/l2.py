@@ -16,15 +16,15 @@ class Strength:
         Strength of all weights.
     features : ndarray of shape (n_inputs,), optional
         What the weights of each input have theirs multiplied by; 1 without.
-    variance : float, optional
-        Of the noise for which it was chosen.
+    unit : float, optional
+        Of the loss for which it was chosen, see `Noise`.
     n_passes : int
         Passes since it has been looked for.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
-    variance: float | None = None
+    unit: float | None = None
     n_passes: int = 0
 
     def of_features(self, n_inputs):

@@ -96,14 +96,11 @@ class Noise:
             dispersion = together * dispersion ** (POWER_OF_DEEP if deep else POWER)
         return cls(dispersion, objective.penalty.weight * count, free), others
 
+    def unit(self, free):
+        """Of the loss: the variance, or 1 where the output knows how noisy it is."""
+        return self.variance(free) if self.scale_is_free else 1.0
+
     def variance(self, free):
-        """Of the noise, if the data determine `free` degrees of freedom.
-
-        The unit of the loss: 1 where the output knows how noisy it is.
-        """
-        return self.corrected(free) if self.scale_is_free else 1.0
-
-    def corrected(self, free):
         """The dispersion, if fitting has taken so many degrees of freedom off the residuals."""
         few_labels = not self.scale_is_free and self.n_observed <= FEW_LABELS
         fewest = FEWEST_LEFT_OF_LABELS if few_labels else FEWEST_LEFT
