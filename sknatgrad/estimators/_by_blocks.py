@@ -98,8 +98,7 @@ def _by_blocks(method, estimator, X):
     layout = {"drop_axis": 1}
     if example.ndim == 2:
         layout = {"chunks": (X.chunks[0], example.shape[1:])}
-    named = {"dtype": example.dtype, "meta": example[:0], "token": method.__name__}
-    return X.map_blocks(call, known, **named, **layout)
+    return X.map_blocks(call, known, dtype=example.dtype, meta=example[:0], **layout)
 
 
 def _of_block(rows, known):
