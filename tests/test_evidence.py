@@ -278,6 +278,24 @@ def test_temperature_is_lower_where_rows_are_few_for_the_weights(n_sources, want
         assert found.temperature == pytest.approx(want if numbers else of_labels)
 
 
+@pytest.mark.parametrize("hidden, power, twice", [((4,), 1.0, 1), ((4, 3), 0.75, 2)])
+def test_deep_networks_see_less_noise(hidden, power, twice):
+    """Labels count by a power of their dispersion there; numbers have twice the temperature."""
+    rng = np.random.default_rng(0)
+    topology = Topology.layered((3, *hidden, 1))
+    penalty = Penalty(topology, topology.is_weight * 1.0, 40.0, Strength(0.1))
+    X, target = rng.normal(size=(40, 3)), rng.integers(2, size=(1, 40)).astype(float)
+    network, output = Network.build(topology), get_output("bernoulli")
+    objective = objective_on(network, output, X, target, penalty=penalty)
+    theta = rng.normal(size=topology.n_parameters)
+    p = 1 / (1 + np.exp(-objective.output_values(theta)))
+    dispersion = np.sum((target - p) ** 2) / np.sum(p * (1 - p))
+    noise, _ = noise_module.Noise.measured(objective, objective.evaluate(theta))
+    assert noise.dispersion == pytest.approx(dispersion**power)
+    temperatures = [evidence.temperature(0.0, len(hidden), numbers) for numbers in (False, True)]
+    assert temperatures == [1, twice]
+
+
 def test_constant_features_do_not_weaken_the_penalty():
     """They are no sources, nor do they change the start."""
     X, y = noisy_classes(100)

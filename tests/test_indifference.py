@@ -20,6 +20,10 @@ from sknatgrad import (
     initialize,
     reparametrize,
 )
+from sknatgrad.outputs import get_output
+from sknatgrad.training import Coordinates, Data, Model
+from sknatgrad.training.data.coordinates import OutputScale
+from sknatgrad.training.orientation import _covariances
 
 
 def many_rows(kind):
@@ -370,6 +374,28 @@ def test_nor_does_it_change_auto_encoders(output):
     ours = RiemannianAutoEncoder((6, 2, 6), output=output, max_iter=40, random_state=0)
     expected = ours.fit(X).predict(X)
     np.testing.assert_allclose(1 - ours.fit(1 - X).predict(1 - X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("output", ["square", "bernoulli"])
+def test_what_goes_together_is_told_by_covariances(output, form):
+    """Of standardised inputs and residuals, weighted; a linear network's gradient is the same."""
+    rng = np.random.default_rng(0)
+    X = rng.gamma(2.0, size=(60, 3)) * [1, 10, 0.1] * (rng.random((60, 3)) < 0.7)
+    weight = rng.uniform(0.5, 2, size=60)
+    target = (
+        rng.integers(2, size=(2, 60)).astype(float) if output == "bernoulli" else X[:, :2].T ** 2
+    )
+    data = Data(form(X), target, weight)
+    model = Model(Network.build(Topology.layered([3, 4, 2])), get_output(output))
+    moments = data.target_moments
+    free = output == "square"
+    scale = OutputScale(moments.mean, moments.deviation) if free else None
+    found = _covariances(model, Coordinates(model.network, data.scale, scale), data)
+    share = weight / weight.sum()
+    z = (X - share @ X) / np.sqrt(share @ (X - share @ X) ** 2)
+    residual = (target.T - share @ target.T) / (moments.deviation if free else 1)
+    np.testing.assert_allclose(found, (share * residual.T) @ z, rtol=1e-9, atol=1e-12)
 
 
 def test_nothing_tells_signs_where_all_is_symmetric():

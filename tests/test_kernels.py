@@ -12,7 +12,8 @@ from scipy import sparse
 
 import sknatgrad
 from sknatgrad import METRICS, RiemannianMLPClassifier, get_metric, get_output, kernel_context
-from sknatgrad.compiled import KERNELS, get_kernels, set_kernels, switch, with_kernels
+from sknatgrad.compiled import KERNELS, get_kernels, set_kernels, switch
+from sknatgrad.compiled.switch import with_kernels
 from sknatgrad.metrics import linalg
 from sknatgrad.network import ACTIVATIONS
 from sknatgrad.numerics.parallel import parallel_results

@@ -14,7 +14,6 @@ from .switch import (
     loops,
     set_kernels,
     under_kernels,
-    with_kernels,
 )
 
 __all__ = [
@@ -25,5 +24,4 @@ __all__ = [
     "loops",
     "set_kernels",
     "under_kernels",
-    "with_kernels",
 ]

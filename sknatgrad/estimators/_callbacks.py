@@ -60,17 +60,17 @@ class PassObserver:
         """One observer a start, made before any is sent to another process."""
         if n_starts == 1:
             return [self]
-        if self._context is None:
-            return [PassObserver(self.verbose, start=number) for number in range(n_starts)]
-        n_passes = self._data["estimator"].max_iter
-        contexts = [
-            self._context.subcontext(task_name="start", task_id=number, max_subtasks=n_passes)
+        return [
+            PassObserver(self.verbose, self._of_start(number), number, **self._data)
             for number in range(n_starts)
         ]
-        return [
-            PassObserver(self.verbose, context, number, **self._data)
-            for number, context in enumerate(contexts)
-        ]
+
+    def _of_start(self, number):
+        """The context of a start, None without callbacks."""
+        if self._context is None:
+            return None
+        n_passes = self._data["estimator"].max_iter
+        return self._context.subcontext(task_name="start", task_id=number, max_subtasks=n_passes)
 
     @property
     def _tells_starts(self):
