@@ -22,6 +22,7 @@ from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly
 from sknatgrad.training.data.coordinates import OutputScale
 from sknatgrad.training.data.dataset import Data, effective_sample_size
+from sknatgrad.training.data.rows import spread_rows
 from sknatgrad.training.data.scaling import InputScale
 from sknatgrad.training.history import History
 from sknatgrad.training.penalty import curvature as curvature_module
@@ -159,7 +160,7 @@ class Slow:
 def test_starts_are_compared_by_their_evidence(output, alpha):
     """Minus the logarithm of the slow reference's, with the likelihood of the targets."""
     objective, theta = an_objective(output)
-    objective.penalty.strength = Strength(alpha)
+    objective = objective.with_penalty(objective.penalty.of(Strength(alpha)))
     slow, standard = Slow(objective, theta), objective.penalty.standard
     free = sum(np.trace(np.linalg.solve(c + alpha * p, c)) for c, p in slow.matrices(standard))
     noise = 1.0 if slow.knows_noise else slow.noise(free)
@@ -236,13 +237,13 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
     for _ in range(100):
         curvature = Curvature(objective, objective.evaluate(theta))
         factors = found._of_features(penalty, curvature, alpha)
-        penalty.strength = Strength(alpha, factors)
+        penalty = penalty.of(Strength(alpha, factors))
+        objective = objective.with_penalty(penalty)
     assert objective.penalty_at(theta) == pytest.approx(before, rel=1e-12)
     noise = curvature.noise.variance(float(curvature.determined(alpha).sum()))
     slow, h, ratios = Slow(objective, theta), 1e-5, []
     assert noise == pytest.approx(slow.noise(float(curvature.determined(alpha).sum())))
     for i in range(4):
-        penalty.strength = Strength(alpha, factors)
         relative, own = penalty.relative, penalty.feature == i
         up, down = (
             slow.log_evidence(alpha, np.where(own, np.exp(d) * relative, relative), noise)
@@ -358,6 +359,14 @@ def test_large_data_are_sampled_evenly():
     ]
     assert found[1] == pytest.approx(found[0], rel=0.05)
     assert sample(part) is part
+
+
+@pytest.mark.parametrize("period", [5, 10])
+def test_rows_that_come_by_turns_are_all_seen(period):
+    """Every so many rows are of another kind: a sample has its share of them."""
+    kinds = spread_rows(2000 * period, 2000) % period
+    assert np.all(np.abs(np.bincount(kinds) - 2000 / period) < 0.2 * 2000 / period)
+    assert np.all(np.diff(spread_rows(2001, 2000)) > 0) and spread_rows(10**6, 2000)[-1] < 10**6
 
 
 @pytest.mark.parametrize("n_units, blocks", [(5, True), (40, False)])
@@ -530,6 +539,22 @@ def test_a_strength_set_by_hand_is_no_estimate():
         clf = RiemannianMLPClassifier(**settings, max_iter=30, alpha=alpha).fit(X, y)
         clf.set_params(alpha="auto", max_iter=60).fit(X, y)
         assert 0.3 <= clf.alpha_ < 30
+
+
+@pytest.mark.parametrize("settings", [{"metric": "euclidean"}, {"damping_mode": "absolute"}])
+def test_a_strength_follows_the_units_of_targets(settings):
+    """Where training takes targets as given, a warm fit in other units goes on with it."""
+    X, y = noisy_numbers()
+    settings = {"warm_start": True, "max_iter": 35, "random_state": 0, **settings}
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(5,), **settings)
+    reg.fit(X, y)
+    before, factors = reg.alpha_, (1.0, 1000.0)
+    coefs, intercepts = (
+        [f * p for f, p in zip(factors, of_layers, strict=True)]
+        for of_layers in (reg.coefs_, reg.intercepts_)
+    )
+    reg.set_coefs(coefs, intercepts).fit(X, 1000 * y)
+    assert before / 3 < reg.alpha_ < 3 * before
 
 
 @pytest.mark.parametrize("links", [None, 12])

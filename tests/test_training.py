@@ -481,16 +481,17 @@ def test_penalty_is_divided_by_the_weight(features):
     assert_close(gradients[0] - gradients[1], -want * parameters, 1e-10)
 
 
-def test_parts_follow_the_penalty():
-    """Objectives on some rows share it; without strength there is none."""
+def test_parts_have_the_penalty():
+    """Objectives on some rows have that of all; others may be set beside it."""
     plain, parameters = objective_of()
     topology = plain.network.topology
     penalty = Penalty(topology, topology.is_weight * 1.0, plain.total_weight, Strength())
-    objective, _ = objective_of(penalty=penalty)
-    part = objective.rows(slice(0, 7))
-    assert part.ridge is None and part.penalty_at(parameters) == 0
-    penalty.strength = Strength(3.0)
-    assert part.penalty_at(parameters) == objective.penalty_at(parameters) > 0
+    objective = plain.with_penalty(penalty)
+    assert objective.ridge is None and objective.penalty_at(parameters) == 0
+    stronger = objective.with_penalty(penalty.of(Strength(3.0)))
+    part = stronger.rows(slice(0, 7))
+    assert part.penalty_at(parameters) == stronger.penalty_at(parameters) > 0
+    assert plain.penalty is None and not objective.penalises
 
 
 # ------------------------------------------------------------------- coordinates

@@ -118,7 +118,8 @@ class RiemannianAutoEncoder(
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. Each square feature's
         squared error counts in units of its own variance, times their mean variance, so `loss(X)`
-        differs where they do not all vary alike.
+        differs where they do not all vary alike; where only some outputs are square, it is added
+        to the nats of the others as it is.
         In mini-batches that is the mean of the losses of a pass's batches, each before its
         step: `loss(X)` is that of the network.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float

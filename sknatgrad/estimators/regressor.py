@@ -140,7 +140,8 @@ class RiemannianMLPRegressor(
     loss_, best_loss_ : float
         Last and lowest training loss since `fit` began, without the penalty. With several
         targets, each one's squared error counts in units of its own variance (but in graphs
-        where outputs feed other units), times their mean variance.
+        where outputs feed other units), times their mean variance; where only some outputs are
+        square, it is added to the nats of the others as it is.
         In mini-batches that is the mean of the losses of a pass's batches, each before its
         step: `loss(X, y)` is that of the network.
     loss_curve_, learning_rate_curve_, time_curve_ : list of float

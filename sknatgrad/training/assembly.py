@@ -30,8 +30,7 @@ def make_penalty(model, data, state):
         scale = scale.relative_to(inputs)
     factor = standard_factor(model.network, scale.scale)
     factor = factor * target_factor(model.network.topology, state.raw_target_scale)
-    strength = state.strength
-    strength = replace(strength, alpha=strength.alpha * penalty_unit(model, state))
+    strength = state.strength.times(state.units.alpha)
     return Penalty(model.network.topology, factor**2, state.weight, strength)
 
 
@@ -49,12 +48,6 @@ def _single_precision(settings, data):
         return False
     # Sparse data are not centred: differences are lost where columns are far from 0.
     return not sparse.issparse(data.X) or data.scale.is_near_origin
-
-
-def penalty_unit(model, state):
-    """What a unit of `alpha` is worth in the loss that is minimised."""
-    raw = state.raw_target_scale
-    return raw.loss_unit if raw is not None and np.all(model.output.free_scale) else 1.0
 
 
 def make_passes(model, settings, data, objective, state):
@@ -139,8 +132,8 @@ def make_stopping(model, settings, state, validation):
     if settings.streaming:
         return Stopping(1, 0.0, 1)
     stopping, least = settings.stopping, 0.0 if model.output.nonnegative else -np.inf
-    tol = stopping.tol * state.loss_unit
-    loss_tol = tol * state.history.unit
+    tol = stopping.tol * state.units.tol
+    loss_tol = tol * state.units.reported
     if validation is not None:
         _, score = validation
         tol = loss_tol if score is None else stopping.tol
@@ -154,7 +147,7 @@ def make_validator(model, settings, state, data, score):
 
     def validate(parameters):
         evaluation = objective.evaluate(parameters)
-        loss = evaluation.data_loss * state.history.unit
+        loss = evaluation.data_loss * state.units.reported
         if score is None:
             return -loss, loss
         output = model.output.with_parameters(parameters[size:])

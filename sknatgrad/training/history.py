@@ -17,14 +17,12 @@ class History:
         Whether the last pass had held-out rows.
     n_rejected : int
         Steps that were cancelled.
-    unit : float
-        What a unit of the loss that is minimised is worth in the losses recorded.
     """
 
     def __init__(self):
         self.losses, self.rates, self.times = [], [], []
         self.validation_losses, self.validation_scores = [], []
-        self.n_rejected, self.unit = 0, 1.0
+        self.n_rejected = 0
         self._offset, self._start = 0.0, time.perf_counter()
         self._of_fit, self.held_out = 0, False
 
@@ -74,7 +72,7 @@ class History:
         self.validation_losses.append(held_out_loss if self.held_out else np.nan)
         self.rates.append(rate)
         self.times.append(self._offset + time.perf_counter() - self._start)
-        self.losses.append(loss * self.unit)
+        self.losses.append(loss)
 
     def keep(self, n_passes):
         """Take out what an interrupt has left of a pass that does not count."""

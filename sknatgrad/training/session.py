@@ -19,7 +19,6 @@ from .assembly import (
     make_penalty,
     make_stopping,
     make_validator,
-    penalty_unit,
 )
 from .data.coordinates import Coordinates
 from .first_rows import FirstRows
@@ -30,7 +29,6 @@ from .penalty.evidence import sample
 from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
 from .start import (
-    loss_unit,
     raw_target_scale,
     standard_coordinates,
     standard_outputs,
@@ -41,6 +39,7 @@ from .state import TrainingState
 from .steps.path import Path
 from .steps.running_metric import RunningMetric
 from .trainer import NotFiniteError, Trainer
+from .units import LossUnits
 
 # Passes of `partial_fit` whose losses are remembered.
 LONGEST_STREAM = 1000
@@ -74,14 +73,11 @@ def begin(model, settings, data, rng, previous=None):
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]
         history.begin_fit()
-    scaled = coordinates.outputs is not None and np.all(model.output.free_scale)
-    history.unit = coordinates.outputs.loss_unit if scaled else 1.0
     running = RunningMetric(settings.metric, 0.0)
     state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
     state.row_weight, state.strength = data.mean_weight(), strength
     state.raw_target_scale = raw_target_scale(model, outputs, coordinates)
-    if not settings.streaming:
-        state.loss_unit = loss_unit(model, data, coordinates)
+    state.units = LossUnits.of(model, data, coordinates, state.raw_target_scale)
     if standard.outputs is not None:
         # The first rows of a stream come again, in its first pass.
         known = 0.0 if settings.streaming else data.total_weight / state.row_weight
@@ -121,8 +117,7 @@ def go_on(model, settings, data, state):
         return state, data
     together = first.and_next(data)
     anew = begin_stream(model, settings, together, deepcopy(first.rng))
-    unit, anew.history = anew.history.unit, state.history.fork()
-    anew.history.unit = unit
+    anew.history = state.history.fork()
     anew.history.resume()
     return anew, together
 
@@ -159,7 +154,8 @@ def run(model, settings, data, state, validation=None, observer=None):
     stopping = make_stopping(model, settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
     evidence = make_evidence(data, state, passes) if adapts else None
-    trainer = Trainer(passes, state.history, stopping, validate, watched, evidence)
+    reported = state.units.reported
+    trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
     error = None
     try:
         trainer.run()
@@ -168,11 +164,11 @@ def run(model, settings, data, state, validation=None, observer=None):
     state.path = trainer.path
     state.history.n_rejected += trainer.n_rejected
     if adapts:
-        strength, unit = penalty.strength, penalty_unit(model, state)
-        state.strength = replace(strength, alpha=strength.alpha / unit, n_passes=evidence.n_passes)
+        strength = trainer.strength.times(1 / state.units.alpha)
+        state.strength = replace(strength, n_passes=evidence.n_passes)
     loss = trainer.final_loss
     if not trainer.n_iter:
-        loss = objective.evaluate(trainer.parameters).data_loss * state.history.unit
+        loss = objective.evaluate(trainer.parameters).data_loss * reported
     if settings.streaming:
         state.history.forget(LONGEST_STREAM)
     return Outcome(

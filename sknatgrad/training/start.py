@@ -62,14 +62,6 @@ def raw_target_scale(model, outputs, coordinates):
     return outputs if usable else None
 
 
-def loss_unit(model, data, coordinates):
-    """The unit of `tol`, in the loss that is minimised."""
-    if coordinates.outputs is not None:
-        return 1.0
-    unit = model.output.loss_unit(data.target_moments)
-    return unit if np.isfinite(unit) and unit > 0 else 1.0
-
-
 def target_factor(topology, outputs):
     """What scales weights as if the outputs had unit scale; `outputs` an `OutputScale`."""
     if outputs is None:

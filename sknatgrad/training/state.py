@@ -16,6 +16,7 @@ from .steps.path import Path
 from .steps.running_metric import RunningMetric
 from .steps.solvers import Refactored
 from .steps.step_rules import StepRule
+from .units import LossUnits
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class TrainingState:
     rule : StepRule or None
     rule_key : tuple
         What the rule was made for.
-    loss_unit : float
-        The unit of `tol`, in the loss that is minimised.
+    units : LossUnits
+        Of the loss that is minimised.
     solver : Refactored or None
         Of the mini-batch steps.
     row_weight : float
@@ -71,7 +72,7 @@ class TrainingState:
     raw_target_scale: OutputScale | None = None
     rule: StepRule | None = None
     rule_key: tuple | None = None
-    loss_unit: float = 1.0
+    units: LossUnits = field(default_factory=LossUnits)
     solver: Refactored | None = None
     weight: float = 0.0
     streamed: float = 0.0

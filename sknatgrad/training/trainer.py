@@ -65,6 +65,8 @@ class Trainer:
         path)`` after it; a true value stops the training.
     evidence : Evidence, optional
         Chooses the strength of the penalty now and then.
+    unit : float
+        What a unit of the loss of passes is worth in the history.
 
     Attributes
     ----------
@@ -78,8 +80,17 @@ class Trainer:
         Lowest penalised loss (with its sign changed), or highest validation score.
     """
 
-    def __init__(self, passes, history, stopping, validate=None, observer=None, evidence=None):
-        self.passes, self.history, self.stopping = passes, history, stopping
+    def __init__(
+        self,
+        passes,
+        history,
+        stopping,
+        validate=None,
+        observer=None,
+        evidence=None,
+        unit=1.0,
+    ):
+        self.passes, self.history, self.stopping, self._unit = passes, history, stopping, unit
         self.validate, self.observer, self.evidence = validate, observer, evidence
         self._before = len(history.losses)
         self._reached = self._now(0)
@@ -115,13 +126,18 @@ class Trainer:
         return self._reached.n_rejected
 
     @property
+    def strength(self):
+        """Of the penalty in the last of them, where evidence chooses it; else None."""
+        return self._reached.strength
+
+    @property
     def path(self):
         """After the last of them; the best one, once there is a validation."""
         return self._reached.path if self._best_path is None else self._best_path
 
     @property
     def final_loss(self):
-        """Training loss of the last pass, in the history's unit; NaN without one."""
+        """Training loss of the last pass, as in the history; NaN without one."""
         return self.history.losses[-1] if self.n_iter else np.nan
 
     def _now(self, n_iter):
@@ -130,8 +146,6 @@ class Trainer:
 
     def _drop_unfinished(self):
         self.history.keep(self._before + self.n_iter)
-        if self.evidence is not None:
-            self.passes.objective.penalty.strength = self._reached.strength
 
     @property
     def parameters(self):
@@ -179,13 +193,15 @@ class Trainer:
 
     def _adapt(self):
         """Change the penalty; losses so far are compared as if it had always been so."""
-        change = self.passes.penalise(self.evidence)
+        objective, evaluation = self.passes.sampled()
+        strength = self.evidence.strength(objective, evaluation)
+        change = self.passes.penalise(objective.penalty.of(strength))
         if self.validate is None:
             self.best -= change
 
     def _record(self, loss, score, held_out_loss):
         # A pass counts as a whole, by the last line, or not at all: an interrupt may come anywhere.
-        self.history.record(loss, self.passes.rule.rate, score, held_out_loss)
+        self.history.record(loss * self._unit, self.passes.rule.rate, score, held_out_loss)
         if self.evidence is not None:
             self.evidence.end_pass()
         self._reached = self._now(self.n_iter + 1)

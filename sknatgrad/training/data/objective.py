@@ -35,7 +35,6 @@ class Penalised:
     ----------
     network : Network
     penalty : Penalty or None
-        Shared with all objectives on parts of the same rows.
     total_weight : float
         Of the rows that the mean is over.
     """
@@ -43,6 +42,12 @@ class Penalised:
     def __init__(self, network, penalty, total_weight):
         self.network, self.penalty, self.total_weight = network, penalty, total_weight
         self.n_threads = 1
+
+    def with_penalty(self, penalty):
+        """The same mean loss with another penalty."""
+        other = copy(self)
+        other.penalty = penalty
+        return other
 
     @property
     def penalises(self):

@@ -201,6 +201,16 @@ def shuffled(X, batch_size, rng):
     return np.concatenate([np.arange(start, min(start + run, n_samples)) for start in starts])
 
 
+def spread_rows(n_samples, size):
+    """Numbers of `size` rows, one by chance out of each of as many parts of equal length.
+
+    The same ones in every call. At equal distances they would be all alike where rows come
+    by turns, from several machines or hours of the day.
+    """
+    edges = np.arange(size + 1) * n_samples // size
+    return np.random.RandomState(0).randint(edges[:-1], edges[1:])
+
+
 def chunks(n_samples, length):
     """Slices of about equally many rows, at most `length`, that cover all rows in order."""
     count = -(-n_samples // length)

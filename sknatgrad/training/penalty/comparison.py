@@ -39,7 +39,7 @@ def _surprise(objective, evaluation):
     curvature, alpha = Curvature(objective, evaluation), objective.penalty.strength.alpha
     if not curvature.finite:
         return np.inf
-    weight, unit = objective.penalty.weight, curvature.loss_unit(alpha)
+    weight, unit = objective.penalty.weight, curvature.noise_unit(alpha)
     n_labels = weight * objective.network.topology.n_outputs
     with np.errstate(divide="ignore", invalid="ignore"):
         fit = np.divide(weight * evaluation.loss, unit) + n_labels * np.log(unit) / 2

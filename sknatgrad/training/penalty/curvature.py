@@ -109,8 +109,8 @@ class Curvature:
         """How many degrees of freedom the data determine, the sum of `determined`."""
         return float(_shares(self._eigenvalues, strength).sum())
 
-    def loss_unit(self, strength):
-        """The unit of the loss that the noise makes where the penalty has that strength."""
+    def noise_unit(self, strength):
+        """`Noise.unit` where the penalty has that strength."""
         return self.noise.unit(self.free(strength))
 
     def determined(self, strength, of_inputs=False):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ...numerics.arithmetic import safe_divide
+from ..data.rows import spread_rows
 from .curvature import Curvature
 from .l2 import Strength
 from .noise import Noise
@@ -87,7 +88,7 @@ class Evidence:
     temperature : float
         T; see `temperature`.
     start : float
-        The first strength, in units of the loss; see `first_strength`.
+        The first strength, in units of the noise; see `first_strength`.
     """
 
     def __init__(
@@ -131,8 +132,8 @@ class Evidence:
         self.n_passes += 1
         self._blank = False
 
-    def adapt(self, objective, evaluation):
-        """Change the strength of an objective's penalty.
+    def strength(self, objective, evaluation):
+        """The `Strength` that the data ask for; as it is where they do not tell.
 
         Parameters
         ----------
@@ -145,11 +146,10 @@ class Evidence:
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
             unit = noise.unit(0.0)
-            found = replace(penalty.strength, alpha=self._start * unit, unit=unit)
+            found = replace(penalty.strength, alpha=self._start * unit, noise_unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
-        if np.isfinite(found.alpha) and found.alpha > 0:
-            penalty.strength = found
+        return found if np.isfinite(found.alpha) and found.alpha > 0 else penalty.strength
 
     def _estimate(self, penalty, curvature):
         """The strengths that are asked for, of all weights and of each feature."""
@@ -158,17 +158,18 @@ class Evidence:
         if not np.isfinite(alpha):
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
-        return Strength(alpha, features, curvature.loss_unit(alpha))
+        return Strength(alpha, features, curvature.noise_unit(alpha))
 
     @staticmethod
     def _held(penalty, curvature):
-        """The strength as it is, in units of the loss.
+        """The strength as it is, in units of the noise.
 
         Estimates go on as long as the fit is one of what all data say. Later ones, of a
         fit that has begun to learn noise by heart, would ask for less and less.
         """
         last = penalty.strength
-        return last.alpha * (curvature.loss_unit(last.alpha) / last.unit if last.unit else 1.0)
+        known = last.noise_unit
+        return last.alpha * (curvature.noise_unit(last.alpha) / known if known else 1.0)
 
     def _most_probable(self, penalty, curvature):
         """The strength of all weights at which the equation holds.
@@ -192,7 +193,7 @@ class Evidence:
         found = _crossing(asked, least)
         if curvature.free(found) >= _LEAST_FREE:
             return found
-        return least if penalty.strength.unit is None else np.nan
+        return least if penalty.strength.noise_unit is None else np.nan
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
@@ -227,7 +228,7 @@ def temperature(weights_a_row, n_hidden_levels, numbers):
 
 
 def first_strength(n_hidden_levels, numbers):
-    """The strength before there is an estimate, in units of the loss."""
+    """The strength before there is an estimate, in units of the noise."""
     return START_OF_DEEP if numbers and n_hidden_levels > 1 else START
 
 
@@ -248,10 +249,8 @@ def _crossing(asked, least):
 
 
 def sample(objective):
-    """The objective on some of the rows, evenly spread, if there are many."""
-    n_samples = objective.n_samples
-    if n_samples <= LARGEST_SAMPLE:
+    """The objective on some of the rows, spread over all of them, if there are many."""
+    if objective.n_samples <= LARGEST_SAMPLE:
         return objective
-    chosen = np.linspace(0, n_samples - 1, LARGEST_SAMPLE).round().astype(int)
-    part = objective.rows(chosen)
+    part = objective.rows(spread_rows(objective.n_samples, LARGEST_SAMPLE))
     return part if part.total_weight > 0 else objective

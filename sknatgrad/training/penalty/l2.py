@@ -1,6 +1,7 @@
 """An L2 penalty on weights in standard coordinates."""
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,16 +17,21 @@ class Strength:
         Strength of all weights.
     features : ndarray of shape (n_inputs,), optional
         What the weights of each input have theirs multiplied by; 1 without.
-    unit : float, optional
-        Of the loss for which it was chosen, see `Noise`.
+    noise_unit : float, optional
+        `Noise.unit` where `alpha` was estimated: what the noise makes the loss there.
     n_passes : int
         Passes since it has been looked for.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
-    unit: float | None = None
+    noise_unit: float | None = None
     n_passes: int = 0
+
+    def times(self, factor):
+        """The same strength of a loss that is so many times as large."""
+        noise_unit = None if self.noise_unit is None else factor * self.noise_unit
+        return replace(self, alpha=factor * self.alpha, noise_unit=noise_unit)
 
     def of_features(self, n_inputs):
         """Strength of the weights of each input, (n_inputs,)."""
@@ -47,15 +53,27 @@ class Penalty:
 
     Attributes
     ----------
+    relative : ndarray of shape (n_parameters,)
+        c where ``alpha = 1`` and ``W = 1``.
     coefficients : ndarray of shape (n_parameters,)
         c, the second derivatives.
-    relative : ndarray of shape (n_parameters,)
-        The same where ``alpha = 1`` and ``W = 1``.
     """
 
     def __init__(self, topology, standard, weight, strength):
         self._topology, self.standard, self.weight = topology, standard, weight
-        self.strength = strength
+        self._become(strength)
+
+    def of(self, strength):
+        """The penalty of that strength on the same weights."""
+        other = copy(self)
+        other._become(strength)
+        return other
+
+    def _become(self, strength):
+        self.strength, features, self.relative = strength, strength.features, self.standard
+        if features is not None:
+            self.relative = self.standard * np.append(features, 1.0)[self.feature]
+        self.coefficients = self.relative * (strength.alpha / self.weight)
 
     @cached_property
     def feature(self):
@@ -72,19 +90,6 @@ class Penalty:
     def by_feature(self, values):
         """Sums over the weights of each input, (n_inputs,), of values of all parameters."""
         return np.bincount(self.feature, values)[: self._topology.n_inputs]
-
-    @property
-    def strength(self):
-        """The `Strength`; whoever shares this object follows when it is set."""
-        return self._strength
-
-    @strength.setter
-    def strength(self, strength):
-        self._strength, features = strength, strength.features
-        self.relative = self.standard
-        if features is not None:
-            self.relative = self.standard * np.append(features, 1.0)[self.feature]
-        self.coefficients = self.relative * (strength.alpha / self.weight)
 
     def slope(self, parameters):
         """Its gradient, (n_parameters,); parameters of the output are not penalised."""

@@ -55,10 +55,14 @@ class BatchPass:
         """The same, for mini-batches to go on from."""
         return Path.starting_at(self.parameters)
 
-    def penalise(self, evidence):
-        """Take the penalty that the data ask for; by how much the loss changes here."""
+    def sampled(self):
+        """The objective on rows that speak for all, and its evaluation here."""
+        return self.objective, self._current
+
+    def penalise(self, penalty):
+        """Go on with another penalty; by how much the loss changes here."""
         before = self._current.loss
-        evidence.adapt(self.objective, self._current)
+        self.objective = self.objective.with_penalty(penalty)
         self._current = self.objective.penalised(self._current)
         self._direction, self.rule.exhausted = None, False
         return self._current.loss - before

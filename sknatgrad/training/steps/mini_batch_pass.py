@@ -110,14 +110,18 @@ class MiniBatchPass:
         """The average of the last steps."""
         return self.path.average
 
-    def penalise(self, evidence):
-        """Take the penalty that the data ask for; by how much the loss changes here."""
-        objective, parameters = self.objective, self.parameters
-        before = objective.penalty_at(parameters)
+    def sampled(self):
+        """The objective on rows that speak for all, and its evaluation here."""
         if self._sample is None:
-            self._sample = sample(objective)
-        evidence.adapt(self._sample, self._sample.evaluate(parameters))
-        change = objective.penalty_at(parameters) - before
+            self._sample = sample(self.objective)
+        self._sample = self._sample.with_penalty(self.objective.penalty)
+        return self._sample, self._sample.evaluate(self.parameters)
+
+    def penalise(self, penalty):
+        """Go on with another penalty; by how much the loss changes here."""
+        before = self.objective.penalty_at(self.parameters)
+        self.objective = self.objective.with_penalty(penalty)
+        change = self.objective.penalty_at(self.parameters) - before
         self.rule.shift(change)
         self.solver.forget()
         self._solve = None
