@@ -1,5 +1,6 @@
 """Graphs of units, the layout of their parameters, and the layouts of their links."""
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -487,3 +488,22 @@ def test_parallel_links_do_not_fit_into_matrices():
     theta = np.arange(float(PARALLEL.n_parameters))
     with pytest.raises(ValueError, match="parallel links"):
         parameters.join(PARALLEL, *parameters.split(PARALLEL, theta))
+
+
+@pytest.mark.parametrize("n_links", [None, 7])
+def test_pickles_are_small(n_links):
+    """What is computed from links is not in them; of full layers not even the links are."""
+    sizes = (60, 50, 10)
+    topology = (
+        Topology.layered(sizes)
+        if n_links is None
+        else Topology.random_links(sizes, n_links, random_state=0)
+    )
+    fresh = len(pickle.dumps(topology))
+    source, groups = topology.source, topology.groups
+    assert len(pickle.dumps(topology)) == fresh
+    assert n_links is not None or fresh < topology.n_parameters
+    other = pickle.loads(pickle.dumps(topology))
+    np.testing.assert_array_equal(other.source, source)
+    np.testing.assert_array_equal(other.owner, topology.owner)
+    assert len(other.groups) == len(groups)

@@ -1,7 +1,5 @@
 """Units of a network that may be computed at once."""
 
-from functools import cached_property
-
 import numpy as np
 
 from .links import FullLinks, ParallelLinks, make_links
@@ -23,25 +21,24 @@ class Level:
 
     Attributes
     ----------
-    owner : ndarray of int, shape (n_links,)
-        The unit that each link enters, counted within the level.
     shares_sources : bool
         Whether all units listen to the same sources, so that weights are a matrix.
     """
 
     def __init__(self, n_inputs, first_unit, first_param, indptr, sources):
         n_units = len(indptr) - 1
-        self.n_inputs, self.indptr, self.sources = n_inputs, indptr, sources
+        self.n_inputs, self.indptr = n_inputs, indptr
         self.units = slice(first_unit, first_unit + n_units)
         self.params = slice(first_param, first_param + n_units + len(sources))
         self.bias = first_param + indptr[:-1] + np.arange(n_units)
         fan_in = np.diff(indptr)
-        self.owner = np.repeat(np.arange(n_units), fan_in)
         repeats = (np.diff(sources) == 0) & (np.diff(self.owner) == 0)
         self.has_parallel_links = bool(repeats.any())
         rows = sources.reshape(n_units, -1) if (fan_in == fan_in[0]).all() else None
         alike = rows is not None and bool((rows == rows[:1]).all())
         self.shares_sources = alike and not self.has_parallel_links
+        # Once for all units: a list of all links is as large as the weights.
+        self._sources = rows[0].copy() if self.shares_sources else sources
         self.links = tuple(self._links())
         self._layouts = {}
 
@@ -50,16 +47,30 @@ class Level:
         """Number of units in the level."""
         return self.units.stop - self.units.start
 
-    @cached_property
+    @property
+    def sources(self):
+        """Incoming unit of each link, (n_links,)."""
+        return np.tile(self._sources, self.n_units) if self.shares_sources else self._sources
+
+    @property
+    def owner(self):
+        """The unit that each link enters, counted within the level: (n_links,)."""
+        return np.repeat(np.arange(self.n_units), np.diff(self.indptr))
+
+    @property
     def link_params(self):
         """Position of each link in theta, (n_links,)."""
-        return self.params.start + np.arange(len(self.sources)) + self.owner + 1
+        owner = self.owner
+        return self.params.start + np.arange(len(owner)) + owner + 1
 
     def layouts(self, kernels):
         """`links` in the layouts that serve kernels of that name."""
         if kernels not in self._layouts:
             self._layouts[kernels] = tuple(links.for_kernels(kernels) for links in self.links)
         return self._layouts[kernels]
+
+    def __getstate__(self):
+        return {**vars(self), "_layouts": {}}
 
     def _links(self):
         """The links from the inputs and those from other units, where there are any."""

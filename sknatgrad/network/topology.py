@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..numerics.caches import without_caches
 from .fan_in import fan_in_groups
 from .graph import from_adjacency
 from .layers import full_layers, is_matrix, layer_levels, masked_layers, random_layers
@@ -276,6 +277,10 @@ class Topology:
         numbers[: self.n_inputs], numbers[self.n_inputs : -1] = inputs, units
         numbers[-1] = constant
         return numbers
+
+    def __getstate__(self):
+        # What is computed from the links is several times as large as the parameters.
+        return without_caches(self)
 
     def row(self, unit):
         """The slice of theta that holds the parameters of one computed unit."""
