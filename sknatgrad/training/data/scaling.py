@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from ...numerics.arithmetic import safe_divide
-from ...numerics.moments import cached_parts, weighted_moments
+from ...numerics.moments import weighted_moments
+from ...numerics.walk import blocks
 
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
@@ -166,8 +167,8 @@ class InputScale:
             return scaled
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         divisor = self.divisor
-        for part in cached_parts(X.shape):
-            standard = (X[part] - self.centre) / divisor
+        for place, rows in blocks(X):
+            standard = (rows - self.centre) / divisor
             standard -= self.rest
-            scaled[part] = rounded_to_grid(standard) if rounded else standard
+            scaled[place] = rounded_to_grid(standard) if rounded else standard
         return scaled
