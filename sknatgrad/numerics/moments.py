@@ -135,22 +135,24 @@ def _each_power(values):
 def _sparse_moments(X, weight):
     X = sparse.csr_array(X).astype(float, copy=False)
     n_inputs = X.shape[1]
+    # Once: `bincount` would convert them each time.
+    columns = X.indices.astype(np.intp, copy=False)
     lowest, highest = np.full(n_inputs, np.inf), np.full(n_inputs, -np.inf)
-    np.minimum.at(lowest, X.indices, X.data)
-    np.maximum.at(highest, X.indices, X.data)
-    full = np.bincount(X.indices, minlength=n_inputs) == X.shape[0]
+    np.minimum.at(lowest, columns, X.data)
+    np.maximum.at(highest, columns, X.data)
+    full = np.bincount(columns, minlength=n_inputs) == X.shape[0]
     unit = power_of_two(np.maximum(np.maximum(highest, -lowest), 0.0))
-    values = X.data / unit[X.indices]
+    values = X.data / unit[columns]
     row_weight = np.repeat(weight, np.diff(X.indptr))
-    present = np.bincount(X.indices, row_weight, minlength=n_inputs)
-    mean = np.bincount(X.indices, row_weight * values, minlength=n_inputs)
+    present = np.bincount(columns, row_weight, minlength=n_inputs)
+    mean = np.bincount(columns, row_weight * values, minlength=n_inputs)
     same = full & (highest == lowest)
     mean[same] = highest[same] / unit[same]
-    deviation = values - mean[X.indices]
+    deviation = values - mean[columns]
     # Rounding would give the zeros of a column that has none a weight.
     absent = np.where(full, 0.0, np.maximum(1.0 - present, 0.0))
     powers = [
-        np.bincount(X.indices, row_weight * power, minlength=n_inputs) + absent * of_zero
+        np.bincount(columns, row_weight * power, minlength=n_inputs) + absent * of_zero
         for power, of_zero in zip(_each_power(deviation), _each_power(-mean), strict=True)
     ]
     return _moments(unit, mean, powers)

@@ -161,10 +161,11 @@ class InputScale:
         if sparse.issparse(X):
             if self.centre.any():
                 return self.apply(X.toarray(), rounded)
-            scaled = sparse.csr_array(X, dtype=float).multiply(1 / self.divisor).tocsr()
+            X = sparse.csr_array(X)
+            scaled = X.data * (1 / self.divisor)[X.indices]
             if rounded:
-                rounded_to_grid(scaled.data)
-            return scaled
+                rounded_to_grid(scaled)
+            return sparse.csr_array((scaled, X.indices, X.indptr), X.shape)
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         divisor = self.divisor
         for place, rows in blocks(X):
