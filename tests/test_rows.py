@@ -173,6 +173,15 @@ def test_rows_are_read_a_few_times_in_large_parts(kind):
     assert source.n_reads <= (8 if kind != "autoencoder" else 17)
 
 
+def test_a_stream_reads_constant_columns_no_more_often():
+    """The moments that tell its start tell also that nothing new is known of them."""
+    X = np.random.default_rng(0).normal(size=(4000, 1000))
+    X[:, 0] = 1.0
+    source = Sliced(X)
+    RiemannianMLPRegressor(hidden_layer_sizes=(6,)).partial_fit(source, X[:, 1] ** 2)
+    assert source.n_reads <= 8
+
+
 def test_clipped_rows(tmp_path):
     X = np.arange(12.0).reshape(4, 3)
     for source, run in ((Sliced(X), 4), (mapped(X, tmp_path / "X"), 1)):

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 
 from ...numerics.arithmetic import safe_divide
-from ...numerics.moments import weighted_moments
 from ...numerics.walk import blocks
 
 # A standard deviation below this share of the mean is rounding error.
@@ -127,16 +126,16 @@ class InputScale:
         size = np.abs(self.centre)
         return np.where(self.varies, self.scale, np.where(size > _SMALLEST, size, 1.0))
 
-    def learned(self, X, sample_weight=None):
+    def learned(self, data):
         """The same, with larger scales where inputs that were constant so far ask for them.
 
         Those whose root mean square distance from the centre is of another size: hidden
         units would be saturated. Rows so far were at the centre, so that a network in
-        these coordinates says of them what it said before.
+        these coordinates says of them what it said before. `data` is `TrainingData`.
         """
         if self.guessed is None or not self.guessed.any():
             return self
-        moments = weighted_moments(X, sample_weight)
+        moments = data.moments
         distance = np.hypot(moments.deviation, moments.mean - self.centre)
         far = self.guessed & (distance > _FAR * self.scale)
         known = distance > _CONSTANT * np.abs(self.centre)
