@@ -22,13 +22,14 @@ class Sliced:
 
     def __init__(self, array):
         self._array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
-        self.largest = self.n_reads = 0
+        self.largest = self.n_reads = self.n_rows = 0
 
     def __getitem__(self, rows):
         assert isinstance(rows, slice) and rows.step in (None, 1)
-        self.n_reads += 1
-        self.largest = max(self.largest, len(self._array[rows]))
-        return self._array[rows].copy()
+        found = self._array[rows].copy()
+        self.n_reads, self.n_rows = self.n_reads + 1, self.n_rows + len(found)
+        self.largest = max(self.largest, len(found))
+        return found
 
 
 class Labelled(Sliced):
@@ -171,6 +172,14 @@ def test_rows_are_read_a_few_times_in_large_parts(kind):
     source = Sliced(np.random.default_rng(0).normal(size=(4000, 1000)))
     fits(source, np.arange(4000) % 3 > 0, kind, max_iter=0)
     assert source.n_reads <= (8 if kind != "autoencoder" else 17)
+
+
+def test_signs_of_symmetric_targets_are_found_in_one_reading():
+    """Of rows too many to be held: checks, means, powers, signs, first metric, last loss."""
+    source = Sliced(np.random.default_rng(0).normal(size=(4000, 1000)))
+    with config_context(working_memory=50):
+        fits(source, np.arange(4000) % 2, "classifier", max_iter=0)
+    assert source.n_rows == 6 * 4000
 
 
 def test_a_stream_reads_constant_columns_no_more_often():
