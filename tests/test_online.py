@@ -21,7 +21,7 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import STEP_RULES, MiniBatchPass, RunningMetric
+from sknatgrad.training import STEP_RULES, Data, MiniBatchPass, RunningMetric
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -548,14 +548,14 @@ def test_a_new_scale_of_an_input_changes_no_answer():
     first = scale_of(X).with_fallback()
     np.testing.assert_array_equal(first.guessed, [True, False, True])
     later = np.column_stack([np.full(4, 4.0), 1e9 * np.ones(4), [0.0, 1e6, -1e6, 0.0]])
-    learned = first.learned(later)
+    learned = first.learned(Data(later, None))
     assert learned.scale[0] == 3.0 and learned.scale[1] == first.scale[1]
     assert learned.scale[2] == pytest.approx(1e6 / np.sqrt(2))
     np.testing.assert_array_equal(learned.guessed, [False] * 3)
     np.testing.assert_array_equal(learned.apply(X), first.apply(X))
-    assert first.learned(X).guessed.tolist() == first.guessed.tolist()
-    assert learned.learned(1e9 * later) is learned
-    weighted = first.learned(later, np.array([1.0, 0.0, 0.0, 1.0]))
+    assert first.learned(Data(X, None)).guessed.tolist() == first.guessed.tolist()
+    assert learned.learned(Data(1e9 * later, None)) is learned
+    weighted = first.learned(Data(later, None, np.array([1.0, 0.0, 0.0, 1.0])))
     assert weighted.scale[2] == 1.0 and weighted.guessed[2]
 
 

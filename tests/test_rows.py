@@ -22,12 +22,14 @@ class Sliced:
 
     def __init__(self, array):
         self._array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
-        self.largest = 0
+        self.largest = self.n_reads = self.n_rows = 0
 
     def __getitem__(self, rows):
         assert isinstance(rows, slice) and rows.step in (None, 1)
-        self.largest = max(self.largest, len(self._array[rows]))
-        return self._array[rows].copy()
+        found = self._array[rows].copy()
+        self.n_reads, self.n_rows = self.n_reads + 1, self.n_rows + len(found)
+        self.largest = max(self.largest, len(found))
+        return found
 
 
 class Labelled(Sliced):
@@ -99,7 +101,8 @@ def test_integers_are_read_as_doubles():
 @pytest.mark.parametrize("kind", DATA)
 def test_bad_rows_are_named(kind, monkeypatch):
     """NaN in any row, no rows, one dimension, another length or width: as for arrays."""
-    monkeypatch.setattr("sknatgrad.training.data.rows._PART", 500)
+    for size in ("_PART", "_CACHED"):
+        monkeypatch.setattr(f"sknatgrad.numerics.walk.{size}", 500)
     X, y = DATA[kind](return_X_y=True)
     bad = X.copy()
     bad[100, 1] = np.nan
@@ -148,6 +151,53 @@ def test_rows_by_number():
     rows[np.arange(0, 1000, 100)]
     assert source.largest == 1
     assert (rows.min(), rows.max()) == (0, 2999)
+
+
+def test_rows_by_number_are_read_in_parts(monkeypatch):
+    """However near to each other all of them are."""
+    monkeypatch.setattr("sknatgrad.numerics.walk._PART", 2400)
+    source = Sliced(np.arange(3000.0).reshape(1000, 3))
+    np.testing.assert_array_equal(SlicedRows(source)[np.arange(1000)], source[:])
+    source.largest = 0
+    SlicedRows(source)[np.arange(0, 1000, 2)]
+    assert source.largest <= 100
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_rows_are_read_a_few_times_in_large_parts(kind):
+    """Checked with their extremes, for means, for powers of deviations, and to be held.
+
+    An auto-encoder reads its targets twice more: for the first metric, and a last loss.
+    """
+    source = Sliced(np.random.default_rng(0).normal(size=(4000, 1000)))
+    fits(source, np.arange(4000) % 3 > 0, kind, max_iter=0)
+    assert source.n_reads <= (8 if kind != "autoencoder" else 17)
+
+
+def test_signs_of_symmetric_targets_are_found_in_one_reading():
+    """Of rows too many to be held: checks, means, powers, signs, first metric, last loss."""
+    source = Sliced(np.random.default_rng(0).normal(size=(4000, 1000)))
+    with config_context(working_memory=50):
+        fits(source, np.arange(4000) % 2, "classifier", max_iter=0)
+    assert source.n_rows == 6 * 4000
+
+
+def test_a_stream_reads_constant_columns_no_more_often():
+    """The moments that tell its start tell also that nothing new is known of them."""
+    X = np.random.default_rng(0).normal(size=(4000, 1000))
+    X[:, 0] = 1.0
+    source = Sliced(X)
+    RiemannianMLPRegressor(hidden_layer_sizes=(6,)).partial_fit(source, X[:, 1] ** 2)
+    assert source.n_reads <= 8
+
+
+def test_clipped_rows(tmp_path):
+    X = np.arange(12.0).reshape(4, 3)
+    for source, run in ((Sliced(X), 4), (mapped(X, tmp_path / "X"), 1)):
+        rows = SlicedRows(source).T.clip(2.0, 7.0).T
+        np.testing.assert_array_equal(rows[:], X.clip(2, 7))
+        np.testing.assert_array_equal(rows.extremes, [[2, 2, 2], [7, 7, 7]])
+        assert rows.run_length(64) == run
 
 
 def test_orders():

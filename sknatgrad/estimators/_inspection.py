@@ -8,6 +8,7 @@ from ..metrics import check_damping
 from ..network.parameters import join, split
 from ..numerics.single_thread import single_thread
 from ..training import Data, Model, Objective
+from ..training.data.evaluation import Evaluation
 from ._prediction import in_precision
 
 _LARGEST_DENSE = 20_000
@@ -105,7 +106,7 @@ class InspectionMixin:
         mode = self.damping_mode if damping_mode is None else damping_mode
         check_damping(damping, mode)
         gradient, statistics = objective.differentiate(
-            objective.evaluate(self._parameters), metric, self._generator(random_state)
+            Evaluation.without_loss(self._parameters), metric, self._generator(random_state)
         )
         step = metric.solve(self.topology_, statistics, gradient, damping, mode)
         return self._split(step)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
+from ..numerics.moments import joint_extremes
 from ..training.data.partitions import PartitionedData, RemoteRows, on_workers
 from ..training.data.rows import is_partitioned
 from ._data import DTYPES, refuse_dates
@@ -89,8 +90,7 @@ class Partitions:
         """
         import dask
 
-        low, high = zip(*dask.compute(*map(on_workers(_extremes), self._pieces)), strict=True)
-        ends = np.array([np.min(low, axis=0), np.max(high, axis=0)])
+        ends = joint_extremes(dask.compute(*map(on_workers(_extremes), self._pieces)))
         return np.where(np.isfinite(ends), ends, 0)
 
     @property

@@ -7,9 +7,8 @@ from scipy import sparse
 
 from .arithmetic import power_of_two, safe_divide
 from .sums import tree_sum
+from .walk import blocks
 
-# Numbers that stay in the caches, in arrays that are not mapped into memory anew each time.
-_CACHED = 1 << 16
 # A skewness below this says nothing, nor one below so many rounding errors of the values.
 _SYMMETRIC, _ROUNDING_ERRORS, _DOUBLE = 1e-9, 10.0, np.finfo(float).eps
 
@@ -54,14 +53,14 @@ def weighted_moments(X, sample_weight=None):
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_columns)
+    X : ndarray or sparse matrix of shape (n_samples, n_columns), or SlicedRows
     sample_weight : ndarray of shape (n_samples,), optional
 
     Returns
     -------
     Moments
-        In three passes over a few rows at a time: extremes, means, powers. Neither
-        overflows nor makes sparse data dense.
+        In three passes over a few rows at a time: extremes, means, powers; without the first
+        if X knows its `extremes`. Neither overflows nor makes sparse data dense.
     """
     if sample_weight is None or not np.any(sample_weight):
         sample_weight = np.ones(X.shape[0])
@@ -71,19 +70,13 @@ def weighted_moments(X, sample_weight=None):
         return _sparse_moments(X, weight)
 
     def each(function, *arguments):
-        for part in cached_parts(X.shape):
-            yield function(X[part], weight[part], *arguments)
+        for place, rows in blocks(X):
+            yield function(rows, weight[place], *arguments)
 
-    return moments_by_parts(each)
-
-
-def cached_parts(shape):
-    """Slices of a matrix's rows, small enough for several steps to cost one trip to memory."""
-    length = max(1, _CACHED // max(1, shape[1]))
-    return (slice(start, start + length) for start in range(0, shape[0], length))
+    return moments_by_parts(each, getattr(X, "extremes", None))
 
 
-def moments_by_parts(each):
+def moments_by_parts(each, ends=None):
     """The same of rows that come in parts, wherever these are.
 
     Parameters
@@ -91,9 +84,10 @@ def moments_by_parts(each):
     each : callable
         ``each(function, *arguments)`` yields ``function(rows, weight, *arguments)`` for
         every part of the rows in order; all weights add up to 1.
+    ends : ndarray of shape (2, n_columns), optional
+        The `extremes` of all rows, if these are known.
     """
-    lowest, highest = zip(*each(_extremes), strict=True)
-    lowest, highest = np.min(lowest, axis=0), np.max(highest, axis=0)
+    lowest, highest = joint_extremes(each(extremes)) if ends is None else ends
     # Cubes of numbers of size 1 do not overflow.
     unit = power_of_two(np.maximum(highest, -lowest))
     mean = tree_sum(each(_mean, unit), np.add)
@@ -105,8 +99,15 @@ def moments_by_parts(each):
     return _moments(unit, mean, powers)
 
 
-def _extremes(X, weight):
-    return X.min(axis=0), X.max(axis=0)
+def extremes(X, weight=None):
+    """Smallest and largest entry of each column, (2, n_columns)."""
+    return np.array([X.min(axis=0), X.max(axis=0)])
+
+
+def joint_extremes(parts):
+    """The `extremes` of all rows, from those of parts."""
+    lowest, highest = zip(*parts, strict=True)
+    return np.array([np.min(lowest, axis=0), np.max(highest, axis=0)])
 
 
 def _mean(X, weight, unit):
@@ -134,22 +135,24 @@ def _each_power(values):
 def _sparse_moments(X, weight):
     X = sparse.csr_array(X).astype(float, copy=False)
     n_inputs = X.shape[1]
+    # Once: `bincount` would convert them each time.
+    columns = X.indices.astype(np.intp, copy=False)
     lowest, highest = np.full(n_inputs, np.inf), np.full(n_inputs, -np.inf)
-    np.minimum.at(lowest, X.indices, X.data)
-    np.maximum.at(highest, X.indices, X.data)
-    full = np.bincount(X.indices, minlength=n_inputs) == X.shape[0]
+    np.minimum.at(lowest, columns, X.data)
+    np.maximum.at(highest, columns, X.data)
+    full = np.bincount(columns, minlength=n_inputs) == X.shape[0]
     unit = power_of_two(np.maximum(np.maximum(highest, -lowest), 0.0))
-    values = X.data / unit[X.indices]
+    values = X.data / unit[columns]
     row_weight = np.repeat(weight, np.diff(X.indptr))
-    present = np.bincount(X.indices, row_weight, minlength=n_inputs)
-    mean = np.bincount(X.indices, row_weight * values, minlength=n_inputs)
+    present = np.bincount(columns, row_weight, minlength=n_inputs)
+    mean = np.bincount(columns, row_weight * values, minlength=n_inputs)
     same = full & (highest == lowest)
     mean[same] = highest[same] / unit[same]
-    deviation = values - mean[X.indices]
+    deviation = values - mean[columns]
     # Rounding would give the zeros of a column that has none a weight.
     absent = np.where(full, 0.0, np.maximum(1.0 - present, 0.0))
     powers = [
-        np.bincount(X.indices, row_weight * power, minlength=n_inputs) + absent * of_zero
+        np.bincount(columns, row_weight * power, minlength=n_inputs) + absent * of_zero
         for power, of_zero in zip(_each_power(deviation), _each_power(-mean), strict=True)
     ]
     return _moments(unit, mean, powers)

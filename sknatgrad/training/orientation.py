@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ..network import Network, Topology
 from .data.coordinates import Coordinates
+from .data.evaluation import Evaluation
 from .start import free_outputs
 from .state import Model
 
@@ -85,8 +86,8 @@ def _covariances(model, standard, data):
     start = start.outward(np.zeros(network.topology.n_parameters))
     start = replace(coordinates, inputs=None).inward(start)
     objective = data.objective(linear, None, coordinates, np.float64)
-    at = objective.evaluate(np.concatenate([start, model.output.start(n_outputs)]))
-    gradient, _ = objective.differentiate(at)
+    parameters = np.concatenate([start, model.output.start(n_outputs)])
+    gradient, _ = objective.differentiate(Evaluation.without_loss(parameters))
     found = gradient[: len(start)].reshape(n_outputs, 1 + n_inputs)
     found = found[:, 1:] - found[:, :1] * ((inputs.centre - scaled.centre) / inputs.divisor)
     nothing = _NOTHING_IN_SINGLE if data.X.dtype == np.float32 else _NOTHING

@@ -189,7 +189,7 @@ def _prepared(settings, data, state, adapts):
     if settings.alpha != "auto":
         state.strength = Strength(settings.alpha)
     if settings.streaming:
-        state.coordinates = state.coordinates.learned(data.X, data.weight)
+        state.coordinates = state.coordinates.learned(data)
     if adapts and state.strength.features is None:
         state.strength = replace(state.strength, features=data.scale.prior_precision)
     return data

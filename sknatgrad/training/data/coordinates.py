@@ -66,11 +66,11 @@ class Coordinates:
     outputs: OutputScale | None = None
     rounded: bool = False
 
-    def learned(self, X, sample_weight):
+    def learned(self, data):
         """The same with the scales of inputs that were constant so far; see `InputScale`."""
         if self.inputs is None:
             return self
-        return replace(self, inputs=self.inputs.learned(X, sample_weight))
+        return replace(self, inputs=self.inputs.learned(data))
 
     def at_hand(self, X):
         """X in these coordinates once and for all, if that takes little memory.

@@ -1,5 +1,6 @@
 """Rows to learn from, with their targets and weights."""
 
+from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,9 +18,80 @@ from .scaling import InputScale
 _LARGEST_COUNT = 1e6
 
 
+class TrainingData(ABC):
+    """Rows to learn from, wherever they are.
+
+    Attributes
+    ----------
+    X : object
+        Has `shape` and `dtype`.
+    weight : ndarray of shape (n_samples,), or None
+        None also where weights are not at hand.
+    total_weight : float
+        Sum of the weights; the number of rows without weights.
+    whole_batches_only : bool
+        Whether mini-batches can't be drawn.
+    reconstructs : bool
+        Whether rows are their own targets.
+    has_classes : bool
+        Whether targets are class numbers.
+    """
+
+    whole_batches_only = False
+
+    @cached_property
+    def moments(self):
+        """The `Moments` of the features."""
+        return self._moments_of(_inputs)
+
+    @cached_property
+    def target_moments(self):
+        """Those of the encoded targets; None if these are class numbers."""
+        if self.has_classes:
+            return None
+        return self.moments if self.reconstructs else self._moments_of(_targets)
+
+    @cached_property
+    def scale(self):
+        """Where the features have their origin and scale, an `InputScale`."""
+        return InputScale.of_moments(self.moments, self.X.dtype)
+
+    def n_observed(self):
+        """How many observations the rows stand for, their `effective_sample_size`."""
+        return effective_sample_size(self._censuses())
+
+    @abstractmethod
+    def objective(self, model, penalty, coordinates, dtype):
+        """The mean loss of a `Model` on these rows."""
+
+    @abstractmethod
+    def mean_weight(self):
+        """Mean weight of a row; 1 without weights."""
+
+    @abstractmethod
+    def in_units_of(self, unit):
+        """The same rows, weights divided by `unit`."""
+
+    @abstractmethod
+    def _moments_of(self, columns):
+        """The `Moments` of a matrix, ``columns(data)`` of the `Data` of any of the rows."""
+
+    @abstractmethod
+    def _censuses(self):
+        """Each `Census` of parts that make up the rows."""
+
+
+def _inputs(data):
+    return data.X
+
+
+def _targets(data):
+    return data.target.T
+
+
 @dataclass
-class Data:
-    """Rows to learn from.
+class Data(TrainingData):
+    """Rows to learn from, in memory or on a disk.
 
     Attributes
     ----------
@@ -38,16 +110,15 @@ class Data:
     counts: np.ndarray | None = None
     reconstructs: bool = False
 
-    # Whether mini-batches can't be drawn.
-    whole_batches_only = False
-
     @property
     def total_weight(self):
-        """Sum of the weights; the number of rows without weights."""
         return self.X.shape[0] if self.weight is None else float(self.weight.sum())
 
+    @property
+    def has_classes(self):
+        return self.target.ndim == 1
+
     def objective(self, model, penalty, coordinates, dtype):
-        """The mean loss of a `Model` on these rows."""
         X, coordinates = coordinates.at_hand(self.X)
         return Objective(model, Data(X, self.target, self.weight), penalty, coordinates, dtype)
 
@@ -87,33 +158,17 @@ class Data:
         """The same rows, where they need not be read any more."""
         return replace(self, X=self.X[:], target=self.target.T[:].T)
 
-    @cached_property
-    def moments(self):
-        """The `Moments` of the features."""
-        return weighted_moments(self.X, self.weight)
-
-    @cached_property
-    def target_moments(self):
-        """Those of the encoded targets; None if these are class numbers."""
-        if self.target.ndim == 1:
-            return None
-        return self.moments if self.reconstructs else weighted_moments(self.target.T, self.weight)
-
-    @cached_property
-    def scale(self):
-        """Where the features have their origin and scale, an `InputScale`."""
-        return InputScale.of_moments(self.moments, self.X.dtype)
+    def _moments_of(self, columns):
+        return weighted_moments(columns(self), self.weight)
 
     def mean_weight(self):
-        """Mean weight of a row; 1 without weights."""
         if self.weight is None or not self.weight.any():
             return 1.0
         largest = self.weight.max()
         return float(largest * np.mean(self.weight / largest))
 
-    def n_observed(self):
-        """How many observations the rows stand for, their `effective_sample_size`."""
-        return effective_sample_size([self.census()])
+    def _censuses(self):
+        return [self.census()]
 
     def census(self):
         """The part of these rows in `effective_sample_size`, a `Census`."""
@@ -133,7 +188,6 @@ class Data:
         return Census(whole, unit, share.sum(), np.sum(squares / counts), squares.sum())
 
     def in_units_of(self, unit):
-        """The same rows, weights divided by `unit`."""
         if self.weight is None and unit == 1.0:
             return self
         other = copy(self)

@@ -7,7 +7,6 @@ Dask moves the tasks, and makes lost ones anew on another worker.
 
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -15,10 +14,9 @@ from ...compiled import under_kernels
 from ...numerics.moments import moments_by_parts
 from ...numerics.single_thread import single_thread
 from ...numerics.sums import tree_sum
-from .dataset import Data, effective_sample_size
+from .dataset import Data, TrainingData
 from .evaluation import Differential, Evaluation
 from .objective import Penalised
-from .scaling import InputScale
 
 
 def on_workers(function):
@@ -39,21 +37,13 @@ class RemoteRows:
     nbytes = np.inf
 
 
-def _inputs(piece):
-    return piece.X
-
-
-def _targets(piece):
-    return piece.target.T
-
-
 def _apply(piece, columns, total, function, *arguments):
     weight = np.ones(piece.X.shape[0]) if piece.weight is None else piece.weight
     return function(columns(piece), weight / total, *arguments)
 
 
-class PartitionedData:
-    """What training asks of `Data`, for rows that lie on workers.
+class PartitionedData(TrainingData):
+    """Rows that lie on workers.
 
     Parameters
     ----------
@@ -70,24 +60,8 @@ class PartitionedData:
     weight = None
 
     def __init__(self, pieces, X, total_weight, targets):
-        self.pieces, self.X, self.total_weight, self._targets = pieces, X, total_weight, targets
-
-    @property
-    def reconstructs(self):
-        """Whether rows are their own targets."""
-        return self._targets == "inputs"
-
-    @cached_property
-    def moments(self):
-        """The `Moments` of the features."""
-        return self._moments_of(_inputs)
-
-    @cached_property
-    def target_moments(self):
-        """Those of the encoded targets; None if these are class numbers."""
-        if self._targets == "classes":
-            return None
-        return self.moments if self.reconstructs else self._moments_of(_targets)
+        self.pieces, self.X, self.total_weight = pieces, X, total_weight
+        self.has_classes, self.reconstructs = targets == "classes", targets == "inputs"
 
     def _moments_of(self, columns):
         def each(function, *arguments):
@@ -95,18 +69,11 @@ class PartitionedData:
 
         return moments_by_parts(each)
 
-    @cached_property
-    def scale(self):
-        """Where the features have their origin and scale, an `InputScale`."""
-        return InputScale.of_moments(self.moments, self.X.dtype)
-
     def mean_weight(self):
-        """Mean weight of a row."""
         return self.total_weight / self.X.shape[0]
 
-    def n_observed(self):
-        """How many observations the rows stand for, their `effective_sample_size`."""
-        return effective_sample_size(self.map(Data.census))
+    def _censuses(self):
+        return self.map(Data.census)
 
     def map(self, function, *arguments):
         """``function(piece, *arguments)`` of every piece, in order."""
@@ -117,7 +84,6 @@ class PartitionedData:
         return dask.compute(*(task(piece, *shared) for piece in self.pieces))
 
     def in_units_of(self, unit):
-        """The same rows, weights divided by `unit`."""
         if unit == 1.0:
             return self
         task, other = on_workers(Data.in_units_of), copy(self)
@@ -126,7 +92,6 @@ class PartitionedData:
         return other
 
     def objective(self, model, penalty, coordinates, dtype):
-        """The mean loss of a `Model` on these rows."""
         return PartitionedObjective(self, model, penalty, coordinates, dtype)
 
 

@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from ...numerics.moments import extremes, joint_extremes
+from ...numerics.walk import blocks, rows_of_part
+
 # Rows that are not wanted but lie between some that are: up to so many are read as well.
 _GAP = 64
 # Runs of consecutive rows that make a mini-batch of an array that can only be sliced.
 _RUNS = 16
-# Bytes that are read at a time.
-_PART = 1 << 24
 
 
 def is_partitioned(X):
@@ -48,11 +49,6 @@ class SlicedRows:
     ----------
     array : object
         Has `shape`, `dtype`, and `array[start:stop]`.
-
-    Attributes
-    ----------
-    run : int
-        Rows that are drawn together in mini-batches; see `run_length`.
     """
 
     def __init__(self, array):
@@ -74,8 +70,9 @@ class SlicedRows:
         order = np.argsort(rows, kind="stable")
         wanted = np.asarray(rows)[order]
         found = np.empty((len(wanted), self.shape[1]), self.dtype)
-        cuts = np.flatnonzero(np.diff(wanted) > _GAP) + 1
-        for place in np.split(np.arange(len(wanted)), cuts):
+        # Rows near each other are read together, as far as they are of one part.
+        apart = (np.diff(wanted) > _GAP) | (np.diff(wanted // rows_of_part(self)) > 0)
+        for place in np.split(np.arange(len(wanted)), np.flatnonzero(apart) + 1):
             if len(place):
                 first, last = int(wanted[place[0]]), int(wanted[place[-1]])
                 found[order[place]] = self[first : last + 1][wanted[place] - first]
@@ -94,23 +91,16 @@ class SlicedRows:
 
     def min(self):
         """Smallest entry."""
-        return self._extremes[0]
+        return self.extremes[0].min()
 
     def max(self):
         """Largest entry."""
-        return self._extremes[1]
+        return self.extremes[1].max()
 
     @cached_property
-    def _extremes(self):
-        """Both, from one reading."""
-        lowest, highest = zip(*((part.min(), part.max()) for part in self.parts()), strict=True)
-        return min(lowest), max(highest)
-
-    def parts(self):
-        """Read all rows in order, some at a time."""
-        step = max(1, _PART // (self.shape[1] * self.dtype.itemsize))
-        for start in range(0, self.shape[0], step):
-            yield self[start : start + step]
+    def extremes(self):
+        """Smallest and largest entry of each column, (2, n_columns), from one reading."""
+        return joint_extremes(extremes(rows) for _, rows in blocks(self))
 
     @property
     def T(self):
@@ -118,7 +108,23 @@ class SlicedRows:
         return SlicedColumns(self)
 
 
-class SelectedRows(SlicedRows):
+class DerivedRows(SlicedRows):
+    """Rows that are made of other ones when they are read.
+
+    Parameters
+    ----------
+    source : SlicedRows
+    n_rows : int
+    """
+
+    def __init__(self, source, n_rows):
+        self.source, self.shape, self.dtype = source, (n_rows, source.shape[1]), source.dtype
+
+    def run_length(self, batch_size):
+        return self.source.run_length(batch_size)
+
+
+class SelectedRows(DerivedRows):
     """Some rows of `SlicedRows`.
 
     Parameters
@@ -128,17 +134,14 @@ class SelectedRows(SlicedRows):
     """
 
     def __init__(self, source, chosen):
-        self.source, self.chosen, self.dtype = source, chosen, source.dtype
-        self.shape = (len(chosen), source.shape[1])
+        super().__init__(source, len(chosen))
+        self.chosen = chosen
 
     def __getitem__(self, rows):
         return self.source[self.chosen[rows]]
 
-    def run_length(self, batch_size):
-        return self.source.run_length(batch_size)
 
-
-class ClippedRows(SlicedRows):
+class ClippedRows(DerivedRows):
     """`SlicedRows` whose entries lie between two numbers: others are moved there.
 
     Parameters
@@ -148,11 +151,15 @@ class ClippedRows(SlicedRows):
     """
 
     def __init__(self, source, least, most):
-        self.source, self.least, self.most = source, least, most
-        self.shape, self.dtype = source.shape, source.dtype
+        super().__init__(source, source.shape[0])
+        self.least, self.most = least, most
 
     def __getitem__(self, rows):
         return self.source[rows].clip(self.least, self.most)
+
+    @property
+    def extremes(self):
+        return self.source.extremes.clip(self.least, self.most)
 
 
 class SlicedColumns:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ...numerics.arithmetic import safe_divide
-from ...numerics.moments import cached_parts, weighted_moments
+from ...numerics.walk import blocks
 
 # A standard deviation below this share of the mean is rounding error.
 _CONSTANT = 1e-13
@@ -126,16 +126,16 @@ class InputScale:
         size = np.abs(self.centre)
         return np.where(self.varies, self.scale, np.where(size > _SMALLEST, size, 1.0))
 
-    def learned(self, X, sample_weight=None):
+    def learned(self, data):
         """The same, with larger scales where inputs that were constant so far ask for them.
 
         Those whose root mean square distance from the centre is of another size: hidden
         units would be saturated. Rows so far were at the centre, so that a network in
-        these coordinates says of them what it said before.
+        these coordinates says of them what it said before. `data` is `TrainingData`.
         """
         if self.guessed is None or not self.guessed.any():
             return self
-        moments = weighted_moments(X, sample_weight)
+        moments = data.moments
         distance = np.hypot(moments.deviation, moments.mean - self.centre)
         far = self.guessed & (distance > _FAR * self.scale)
         known = distance > _CONSTANT * np.abs(self.centre)
@@ -160,14 +160,15 @@ class InputScale:
         if sparse.issparse(X):
             if self.centre.any():
                 return self.apply(X.toarray(), rounded)
-            scaled = sparse.csr_array(X, dtype=float).multiply(1 / self.divisor).tocsr()
+            X = sparse.csr_array(X)
+            scaled = X.data * (1 / self.divisor)[X.indices]
             if rounded:
-                rounded_to_grid(scaled.data)
-            return scaled
+                rounded_to_grid(scaled)
+            return sparse.csr_array((scaled, X.indices, X.indptr), X.shape)
         scaled = np.empty(X.shape, X.dtype if X.dtype == np.float32 else np.float64)
         divisor = self.divisor
-        for part in cached_parts(X.shape):
-            standard = (X[part] - self.centre) / divisor
+        for place, rows in blocks(X):
+            standard = (rows - self.centre) / divisor
             standard -= self.rest
-            scaled[part] = rounded_to_grid(standard) if rounded else standard
+            scaled[place] = rounded_to_grid(standard) if rounded else standard
         return scaled
