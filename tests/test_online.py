@@ -21,7 +21,8 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import STEP_RULES, MiniBatchPass, RunningMetric
+from sknatgrad.training import MiniBatchPass, RunningMetric
+from sknatgrad.training.steps.rules import CappedChange
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -583,7 +584,7 @@ def test_the_cap_of_steps_follows_the_batches():
 
 def test_a_stream_goes_on_after_a_much_steeper_batch():
     """Also where the slope of the last one is all that the mean remembers."""
-    rule = STEP_RULES["trust_region"](1.0)
+    rule = CappedChange(1.0)
     assert rule.propose(1e30, 1.0) > 0
     assert 0 < rule.propose(1e-3, 1.0) <= 1.0
 

@@ -46,7 +46,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         "damping": [Interval(numbers.Real, 0, None, closed="left")],
         "damping_mode": [StrOptions({"relative", "absolute"})],
         # A view: of the rules that are registered when parameters are checked.
-        "learning_rate": [StrOptions({"auto"}), Options(str, STEP_RULES.keys())],
+        "learning_rate": [Options(str, STEP_RULES.keys())],
         "learning_rate_init": [
             StrOptions({"auto"}),
             Interval(numbers.Real, 0, None, closed="neither"),

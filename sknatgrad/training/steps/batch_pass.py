@@ -20,7 +20,7 @@ class BatchPass:
     parameters : ndarray
     descent : Descent
     running : RunningMetric
-    rule : StepRule
+    rule : BatchRule
     rng : RandomState
 
     Attributes
