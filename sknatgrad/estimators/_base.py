@@ -19,13 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
+from ..training.by_value import by_value
 from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.state import Model
 from ..training.steps.path import Path
 from ..training.trainer import INTERRUPTED
-from ._architecture import build_topology, by_value, layer_sizes
+from ._architecture import build_topology, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out, validation_data
 from ._prediction import PredictionMixin

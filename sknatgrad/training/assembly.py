@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..network.initialization import standard_factor
+from .by_value import by_value
 from .first_rows import MIN_ROWS
 from .penalty.evidence import Evidence, first_strength, temperature
 from .penalty.l2 import Penalty
@@ -130,7 +131,7 @@ def _renew_rule(model, settings, batches, state):
 
 def _renew_running_metric(settings, metric, batches, state):
     """The average of the metric: the one so far, as long as it is of the same metric."""
-    key = repr(settings.metric), settings.damping > 0, settings.damping_mode
+    key = by_value(settings.metric), settings.damping > 0, settings.damping_mode
     # Undamped, the metric of few rows may be singular where others have gradients.
     singular = not (batches.whole or state.running.window or settings.damping)
     if state.metric_key != key or singular:
