@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...metrics import LossPoint
+from ...metrics.point import JoinedPoints
 
 # Batches whose statistics may wait for one another.
 _LONGEST_WAIT = 128
@@ -83,7 +83,7 @@ class RunningMetric:
             kept *= 1 - share
         points = [point for _, point in self._pending]
         self._pending = ()
-        joined = LossPoint.joined(points, self.metric.modulus, weights)
+        joined = JoinedPoints(points, self.metric.modulus, weights)
         self._mix(self.metric.statistics(joined, None), 1 - kept)
 
     def __getstate__(self):
