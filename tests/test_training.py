@@ -270,7 +270,7 @@ def test_products_have_the_penalty_and_are_sums_over_chunks(monkeypatch):
     evaluation = objective.evaluate(theta)
     found = objective.products(evaluation, changes)
     ridge = changes * objective.ridge @ changes.T
-    bare = objective.own_products(evaluation, changes)
+    bare = objective.data_products(evaluation, changes)
     assert np.abs(ridge).max() > 1e-2 * np.abs(found).max()
     np.testing.assert_allclose(found, bare + ridge, rtol=1e-12)
     monkeypatch.setattr(objective_module, "_LARGEST_CHUNK", 1)

@@ -96,7 +96,7 @@ class Transport(SampleMeans):
         topology = self.topology
         first, values = topology.levels[-1].units.start, values[topology.level_outputs[-1]][chosen]
         pulled = self._empty((first, *values.shape), self.dtype)
-        pulled[topology.unfed[topology.unfed < first]] = 0.0
+        pulled[topology.cleared[topology.cleared < first]] = 0.0
         for links, weights in self._matrices[-1]:
             if not links.from_inputs:
                 back = links.dense(weights)[chosen].T[:, :, None]
@@ -106,7 +106,7 @@ class Transport(SampleMeans):
     def _transport(self, seed, squared, slopes):
         topology = self.topology
         pulled = self._empty((topology.n_units, *seed.shape[1:]), self.dtype)
-        pulled[topology.unfed] = 0.0
+        pulled[topology.cleared] = 0.0
         if seed.ndim == 3:
             slopes = slopes[:, None, :]
         return self._carry(pulled, len(topology.levels), squared, slopes, seed)
