@@ -178,10 +178,12 @@ def test_rates_do_not_carry_rounding_errors_on():
 
 
 def test_line_search_gives_up():
-    """Where nothing gains the rule is exhausted, and its rate is as it was."""
+    """Where nothing gains the rule is exhausted, until its next search; its rate is as it was."""
     rule = LineSearch(1.0)
     following, calls = search(rule, lambda x: x**2 + abs(x))
     assert following is None and rule.exhausted and rule.rate == 1.0 and len(calls) == 39
+    following, _ = search(rule, lambda x: -x)
+    assert following is not None and not rule.exhausted
 
 
 class Bowl:

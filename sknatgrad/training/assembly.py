@@ -137,7 +137,7 @@ def _renew_running_metric(settings, metric, batches, state):
     if state.metric_key != key or singular:
         state.running, state.metric_key = RunningMetric(metric, 0.0), key
     window = settings.metric_window(batches.weight, batches.fan_in, batches.whole)
-    state.running.metric, state.running.window = metric, window
+    state.running.go_on(metric, window)
 
 
 def _renew_solver(model, settings, descent, batches, state):

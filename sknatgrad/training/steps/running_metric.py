@@ -31,6 +31,10 @@ class RunningMetric:
         self.seen, self.last_share = 0.0, 1.0
         self._statistics, self._pending = None, ()
 
+    def go_on(self, metric, window):
+        """Average over that window from now on; `metric` has statistics of the same kind."""
+        self.metric, self.window = metric, window
+
     @property
     def is_full(self):
         """Whether it has seen as much as it averages over."""

@@ -20,7 +20,7 @@ class BatchRule:
     searches : bool
         Whether it looks for the lowest loss along a direction, so that `Momentum` pays.
     exhausted : bool
-        Whether no rate, however small, makes progress along the last direction.
+        Whether no rate, however small, makes progress along the direction of the last search.
     default_rate : float
         The initial one, where none is asked for: a natural step has rate 1.
     """

@@ -32,6 +32,7 @@ class LineSearch(BatchRule):
         self._initial = self._first = rate
 
     def search(self, objective, start, direction, slope):
+        self.exhausted = False
         rate = first = self._first
         trial = self._trial(objective, start, direction, first)
         best = self._best_rate(start, trial, first, slope)
