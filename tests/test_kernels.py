@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
+import joblib
 import numpy as np
 import pytest
 from engine import assert_close, graphs, problem_of
@@ -17,7 +19,9 @@ from sknatgrad.compiled.switch import with_kernels
 from sknatgrad.metrics import linalg
 from sknatgrad.network import ACTIVATIONS
 from sknatgrad.numerics.parallel import parallel_results
+from sknatgrad.numerics.sums import ordered_map
 from sknatgrad.numerics.vectors import ahead, between
+from sknatgrad.training import BatchPass
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 needs_numba = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
@@ -59,14 +63,59 @@ def test_context_ends_however_it_is_left():
 
 @needs_numba
 def test_contexts_of_threads_that_overlap():
-    """They need not be left in the order in which they were entered."""
+    """Each thread has its own, in whatever order they are left; the process knows of none."""
     set_kernels("numpy")
-    first, second = kernel_context("numba"), kernel_context("numba")
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert get_kernels() == "numba"
-    second.__exit__(None, None, None)
+    contexts = kernel_context("numba"), kernel_context("numba")
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        threads = first, second
+
+        def seen():
+            return [get_kernels(), *(thread.submit(get_kernels).result() for thread in threads)]
+
+        for thread, context in zip(threads, contexts, strict=True):
+            thread.submit(context.__enter__).result()
+        assert seen() == ["numpy", "numba", "numba"]
+        first.submit(contexts[0].__exit__, None, None, None).result()
+        assert seen() == ["numpy", "numpy", "numba"]
+        set_kernels("numba")
+        first.submit(set_kernels, "numpy").result()
+        assert seen() == ["numpy", "numpy", "numba"]
+        second.submit(contexts[1].__exit__, None, None, None).result()
+        assert seen() == ["numpy"] * 3
+
+
+@needs_numba
+def test_a_fit_keeps_its_kernels_while_others_choose_theirs(monkeypatch):
+    """Those of the process, though another thread enters a context in the middle of it."""
+    set_kernels("numpy")
+    used, choose = set(), ThreadPoolExecutor(1)
+    entered, run = [], BatchPass.run
+
+    def run_beside(passes):
+        if not entered:
+            entered.append(kernel_context("numba"))
+            choose.submit(entered[0].__enter__).result()
+        used.add(get_kernels())
+        return run(passes)
+
+    monkeypatch.setattr(BatchPass, "run", run_beside)
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with choose:
+        RiemannianMLPClassifier((3,), max_iter=3).fit(X, X[:, 0] > 0)
+        assert choose.submit(get_kernels).result() == "numba"
+        choose.submit(entered[0].__exit__, None, None, None).result()
+    assert used == {"numpy"}
+
+
+@needs_numba
+def test_a_choice_inside_of_a_context_ends_with_it():
+    set_kernels("numpy")
+    with kernel_context("numba"):
+        with kernel_context("numpy"):
+            set_kernels("numba")
+            assert get_kernels() == "numba"
+            set_kernels("numpy")
+        assert get_kernels() == "numba"
     assert get_kernels() == "numpy"
 
 
@@ -79,7 +128,7 @@ def test_unknown_kernels_are_refused(use):
 
 
 def test_environment_variable(monkeypatch):
-    monkeypatch.setattr(switch, "_choices", [switch._Choice()])
+    monkeypatch.setattr(switch._Process, "kernels", None)
     monkeypatch.setenv(switch.VARIABLE, "fortran")
     with pytest.raises(ValueError, match=switch.VARIABLE):
         get_kernels()
@@ -250,11 +299,19 @@ def test_training_is_the_same_to_rounding_and_in_every_run():
 
 
 @needs_numba
-def test_calls_in_other_processes_follow():
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_calls_in_other_processes_and_threads_follow(backend):
     """Those of the paper's trainings too, which are nothing but such calls."""
+    with joblib.parallel_config(backend):
+        with kernel_context("numba"):
+            results = parallel_results(2, get_kernels, [()] * 4)
+        assert list(results) == ["numba"] * 4
+
+
+@needs_numba
+def test_threads_on_chunks_follow():
     with kernel_context("numba"):
-        results = parallel_results(2, get_kernels, [()] * 4)
-    assert list(results) == ["numba"] * 4
+        assert list(ordered_map(lambda _: get_kernels(), range(4), 2)) == ["numba"] * 4
 
 
 @needs_numba

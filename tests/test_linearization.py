@@ -1,6 +1,8 @@
 """The differential of a network against loops over units, links and samples."""
 
+import inspect
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ from scipy import sparse
 from sknatgrad.metrics import LossPoint
 from sknatgrad.network import ACTIVATIONS, Inputs, Network, as_inputs
 from sknatgrad.network import means as means_module
+from sknatgrad.network.means import SampleMeans
 from sknatgrad.numerics.buffers import BufferPool
 from sknatgrad.numerics.moments import weighted_moments
 from sknatgrad.outputs import OUTPUTS
@@ -191,6 +194,36 @@ def test_softened_slopes(lin):
     np.testing.assert_array_equal(lin.r, before)
     for name in ("v", "a", "weight"):
         assert getattr(softened, name) is getattr(lin, name)
+
+
+def remembered(thing):
+    """All that it computes once and keeps, computed."""
+    cls = type(thing)
+    return {
+        name: getattr(thing, name)
+        for name in dir(cls)
+        if isinstance(inspect.getattr_static(cls, name), cached_property)
+    }
+
+
+@pytest.mark.parametrize("output", ["softmax", "scaled_softmax", "bernoulli"])
+def test_what_is_remembered_of_a_batch_is_of_no_other(output):
+    """Points and linearizations made of others compute all they have anew, or rightly share it."""
+    problem = problem_of(output, n_samples=6)
+    known, fresh = problem.point(), problem.point()
+    assert {"backpropagated", "losses"} <= set(remembered(known))
+    assert "a_squared" in remembered(known.lin) and "squares" in remembered(known.lin.inputs)
+    pairs = [
+        (known.softened(0.3), fresh.softened(0.3)),
+        (known.lin.softened(0.3), fresh.lin.softened(0.3)),
+        (SampleMeans.joined([known.lin] * 2, [1, 3]), SampleMeans.joined([fresh.lin] * 2, [1, 3])),
+        (Inputs.joined([known.lin.inputs] * 2), Inputs.joined([fresh.lin.inputs] * 2)),
+    ]
+    for one, other in pairs:
+        found, expected = remembered(one), remembered(other)
+        assert set(found) == set(expected) > set()
+        for name in found:
+            np.testing.assert_array_equal(found[name], expected[name])
 
 
 # ---------------------------------------------------------------------- means

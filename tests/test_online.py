@@ -21,7 +21,9 @@ from sknatgrad import (
     RiemannianMLPRegressor,
     get_metric,
 )
-from sknatgrad.training import STEP_RULES, Data, MiniBatchPass, RunningMetric
+from sknatgrad.metrics import Backpropagated, Metric, Unitwise
+from sknatgrad.training import Data, MiniBatchPass, RunningMetric
+from sknatgrad.training.steps.rules import CappedChange
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -149,6 +151,37 @@ def test_calls_on_batches_are_a_pass_elsewhere(kind):
     calls = stream(calls, X, *targets, size=30)
     whole = cls(max_iter=1, **kw).fit(X, *targets[:1], **fit)
     np.testing.assert_allclose(flat(calls), flat(whole), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 1])
+@pytest.mark.parametrize("change", ["none", "object", "attribute", "array"])
+def test_a_metric_with_other_parameters_is_another_one(change, batch_size):
+    """Of a user's modulus: what was averaged before, and inverses of it, are forgotten then."""
+
+    class Power(Backpropagated):
+        def __init__(self, power, shares=(1.0, 1.0)):
+            self.power, self.shares = power, np.array(shares)
+
+        def values(self, point, rng):
+            return super().values(point, rng) ** self.power
+
+    X, y = iris()
+    metric = Metric(Power(1.0), Unitwise())
+    clf = make(metric=metric, batch_size=batch_size)
+    clf.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    solver, seen = clf._state.solver, clf._state.running.seen
+    if change == "object":
+        clf.set_params(metric=Metric(Power(2.0), Unitwise()))
+    elif change == "attribute":
+        metric.modulus.power = 2.0
+    elif change == "array":
+        metric.modulus.shares[0] = 2.0
+    else:
+        clf.set_params(metric=Metric(Power(1.0), Unitwise()))
+    clf.partial_fit(X[100:], y[100:])
+    same = change == "none"
+    assert (clf._state.running.seen > seen) == same
+    assert (clf._state.solver.key == solver.key) == same
 
 
 # ------------------------------------------------------------------- first and late rows
@@ -583,7 +616,7 @@ def test_the_cap_of_steps_follows_the_batches():
 
 def test_a_stream_goes_on_after_a_much_steeper_batch():
     """Also where the slope of the last one is all that the mean remembers."""
-    rule = STEP_RULES["trust_region"](1.0)
+    rule = CappedChange(1.0)
     assert rule.propose(1e30, 1.0) > 0
     assert 0 < rule.propose(1e-3, 1.0) <= 1.0
 

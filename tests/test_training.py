@@ -34,6 +34,14 @@ from sknatgrad.training.settings import noise_share
 from sknatgrad.training.steps.descent import steepest
 from sknatgrad.training.steps.momentum import Momentum, _least
 from sknatgrad.training.steps.path import Path
+from sknatgrad.training.steps.rules import (
+    Adaptive,
+    CappedChange,
+    Constant,
+    ConstantRate,
+    LineSearch,
+    TrustRegion,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -83,7 +91,7 @@ def make(hidden_layer_sizes=(5,), **parameters):
 # ------------------------------------------------------------------- step rules
 def test_adaptive_halves_and_grows_by_a_tenth():
     """A better or equal loss multiplies the rate by 1.1, a worse one halves and cancels."""
-    rule = STEP_RULES["adaptive"](0.4)
+    rule = Adaptive(0.4)
     following, calls = search(rule, lambda x: (x - 1) ** 2)
     assert calls == [0.4] and following.parameters[0] == 0.4 and rule.rate == 0.4 * 1.1
     following, calls = search(rule, lambda x: x**2)
@@ -109,13 +117,14 @@ def test_adaptive_rates_of_a_fit():
 @pytest.mark.parametrize("name", STEP_RULES)
 def test_a_loss_that_is_not_finite_is_a_rejection(name, bad):
     """Whatever the rule: overflow never counts as an improvement."""
-    following, _ = search(STEP_RULES[name](1.0), lambda x: bad if x > 0 else 1.0)
+    rule, _ = STEP_RULES[name]
+    following, _ = search(rule(1.0), lambda x: bad if x > 0 else 1.0)
     assert following is None
 
 
 def test_line_search_goes_to_the_parabola_and_halves_until_it_gains():
     """Too long a step is cut to a quarter, then halved; the next search starts near it."""
-    rule = STEP_RULES["line_search"](1.0)
+    rule = LineSearch(1.0)
     following, calls = search(rule, lambda x: 100 * (x - 0.05) ** 2, slope=10.0)
     assert calls == [1.0, 0.25, 0.125, 0.0625]
     assert following.parameters[0] == rule.rate == 0.0625
@@ -125,10 +134,10 @@ def test_line_search_goes_to_the_parabola_and_halves_until_it_gains():
 
 def test_line_search_grows_where_the_metric_has_no_scale():
     """A parabola that promises more is believed once a step, and only there."""
-    rule = STEP_RULES["line_search"](1.0)
+    rule = LineSearch(1.0)
     _, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
     assert calls == [1.0] and rule.rate == 1.0
-    rule.natural = False
+    rule = LineSearch(1.0, natural=False)
     for k in range(3):
         following, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
         assert calls == [2.0**k, 2.0 ** (k + 1)]
@@ -137,7 +146,7 @@ def test_line_search_grows_where_the_metric_has_no_scale():
 
 def test_line_search_keeps_a_good_rate():
     """No second forward pass where the minimum is met; a worse second trial is not taken."""
-    rule = STEP_RULES["line_search"](1.0)
+    rule = LineSearch(1.0)
     following, calls = search(rule, lambda x: (x - 1) ** 2 / 2, slope=1.0)
     assert calls == [1.0] and rule.rate == 1.0
 
@@ -150,7 +159,7 @@ def test_line_search_keeps_a_good_rate():
 
 def test_line_search_comes_back():
     """To the initial rate, by factors of 2, after steps that had to be much shorter."""
-    rule, rates = STEP_RULES["line_search"](1.0), []
+    rule, rates = LineSearch(1.0), []
     search(rule, lambda x: 100 * (x - 0.05) ** 2, slope=10.0)
     for _ in range(6):
         _, calls = search(rule, lambda x: (x - 10) ** 2 / 20, slope=1.0)
@@ -162,17 +171,19 @@ def test_rates_do_not_carry_rounding_errors_on():
     """Losses that differ in their last digits lead to the same rates."""
     rates = []
     for error in (0.0, 1e-9):
-        rule = STEP_RULES["line_search"](1.0)
+        rule = LineSearch(1.0)
         search(rule, lambda x, error=error: (x - 0.4) ** 2 * (1 + error), slope=0.8)
         rates.append(rule.rate)
     assert rates == [0.5, 0.5]
 
 
 def test_line_search_gives_up():
-    """Where nothing gains the rule is exhausted, and its rate is as it was."""
-    rule = STEP_RULES["line_search"](1.0)
+    """Where nothing gains the rule is exhausted, until its next search; its rate is as it was."""
+    rule = LineSearch(1.0)
     following, calls = search(rule, lambda x: x**2 + abs(x))
     assert following is None and rule.exhausted and rule.rate == 1.0 and len(calls) == 39
+    following, _ = search(rule, lambda x: -x)
+    assert following is not None and not rule.exhausted
 
 
 class Bowl:
@@ -261,7 +272,7 @@ def test_products_have_the_penalty_and_are_sums_over_chunks(monkeypatch):
     evaluation = objective.evaluate(theta)
     found = objective.products(evaluation, changes)
     ridge = changes * objective.ridge @ changes.T
-    bare = objective.own_products(evaluation, changes)
+    bare = objective.data_products(evaluation, changes)
     assert np.abs(ridge).max() > 1e-2 * np.abs(found).max()
     np.testing.assert_allclose(found, bare + ridge, rtol=1e-12)
     monkeypatch.setattr(objective_module, "_LARGEST_CHUNK", 1)
@@ -279,14 +290,14 @@ def test_momentum_gets_further_in_as_many_passes(monkeypatch, metric):
     X, y = load_diabetes(return_X_y=True)
     settings = {"metric": metric, "alpha": 0.0, "random_state": 0, "max_iter": 60, **NO_STOP}
     with_it = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
-    monkeypatch.setattr(STEP_RULES["line_search"], "searches", False)
+    monkeypatch.setattr(LineSearch, "searches", False)
     without = RiemannianMLPRegressor(hidden_layer_sizes=(20,), **settings).fit(X, y).loss_curve_
     assert with_it[-1] < 0.85 * without[-1]
 
 
 def test_trust_region_caps_the_predicted_change():
     """rate^2 slope / 2 is at most the radius, the promised gain the loss, the rate its limit."""
-    rule = STEP_RULES["trust_region"](0.5)
+    rule = CappedChange(0.5)
     for slope in (1e-6, 1.0, 8.0, 1e6):
         for loss in (1e-3, 1.0, 100.0):
             rate = rule.propose(slope, loss)
@@ -297,7 +308,7 @@ def test_trust_region_caps_the_predicted_change():
 
 def test_trust_region_is_shared_by_small_batches():
     """Slopes and losses count as means over the last steps, evenly over the first ones."""
-    rule = STEP_RULES["trust_region"](10.0, radius=0.01, memory=4)
+    rule = CappedChange(10.0, radius=0.01, memory=4)
     slopes, mean = [1.0, 9.0, 2.0, 4.0, 100.0], 0.0
     for step, slope in enumerate(slopes, start=1):
         mean += (slope - mean) / min(step, 4)
@@ -307,7 +318,7 @@ def test_trust_region_is_shared_by_small_batches():
 
 def test_trust_region_keeps_pace_with_the_loss():
     """Once the length of a pass is known, its steps share a part of the loss; only once."""
-    rule = STEP_RULES["trust_region"](10.0, radius=0.01)
+    rule = CappedChange(10.0, radius=0.01)
     assert rule.momentum == 0
     rule.pace(20)
     assert rule.radius == pytest.approx(0.06 / 20) and rule.momentum == 0.7
@@ -329,7 +340,7 @@ def test_trust_region_keeps_pace_with_the_loss():
 )
 def test_trust_region_follows_the_prediction(loss, factor):
     """Twice the radius for what was predicted, half for less than a quarter, a quarter if worse."""
-    rule = STEP_RULES["trust_region"](1.0)
+    rule = TrustRegion(1.0)
     rule.radius = 0.5
     following, _ = search(rule, loss, slope=1.0)
     assert rule.radius == 0.5 * factor
@@ -338,7 +349,7 @@ def test_trust_region_follows_the_prediction(loss, factor):
 
 def test_trust_region_shrinks_after_a_pass_without_gain():
     """Of mini-batches: a pass that gains less than 2 % halves the radius."""
-    rule = STEP_RULES["trust_region"](1.0)
+    rule = CappedChange(1.0)
     for loss, radius in ((1.0, 1.0), (0.97, 1.0), (0.96, 0.5), (0.5, 0.5), (0.6, 0.25)):
         rule.end_pass(loss)
         assert rule.radius == radius
@@ -351,11 +362,11 @@ def batch_pass(objective, parameters, rule, metric="bp"):
     return BatchPass(objective, parameters, descent, running, rule, np.random.RandomState(0))
 
 
-@pytest.mark.parametrize("rule", ["adaptive", "trust_region"])
+@pytest.mark.parametrize("rule", [Adaptive, TrustRegion])
 def test_rejected_step_changes_nothing(rule):
     """Parameters keep their bits and the direction is not computed again."""
     objective, parameters = objective_of()
-    passes = batch_pass(objective, parameters, STEP_RULES[rule](1e-3))
+    passes = batch_pass(objective, parameters, rule(1e-3))
     passes.run()
     passes.run()
     before = passes.parameters.copy()
@@ -384,7 +395,7 @@ def test_rejected_step_changes_nothing(rule):
 
 def test_random_metric_is_drawn_anew_after_a_rejected_step():
     objective, parameters = objective_of()
-    passes = batch_pass(objective, parameters, STEP_RULES["adaptive"](1e6), "qd_mc_fisher")
+    passes = batch_pass(objective, parameters, Adaptive(1e6), "qd_mc_fisher")
     moduli, differentiate = [], objective.differentiate
 
     def watched(*args):
@@ -403,7 +414,7 @@ def test_random_metric_is_drawn_anew_after_a_rejected_step():
 def test_accepted_step_is_parameters_plus_rate_times_direction():
     """The first step, by hand."""
     objective, parameters = objective_of()
-    passes = batch_pass(objective, parameters, STEP_RULES["constant"](0.3), "qd_fisher")
+    passes = batch_pass(objective, parameters, Constant(0.3), "qd_fisher")
     metric = get_metric("qd_fisher")
     gradient, statistics = objective.differentiate(objective.evaluate(parameters), metric)
     d = metric.solve(objective.network.topology, statistics, gradient, 0.01, "relative")
@@ -670,7 +681,7 @@ def mini_pass(objective, parameters, rule, batch_size=8, **options):
 def test_pass_sees_every_row_once():
     """The pass's loss is the weighted mean of batch losses; with a rate of 0 that of all rows."""
     objective, parameters = objective_of()
-    passes = mini_pass(objective, parameters, STEP_RULES["constant"](0.0), batch_size=7)
+    passes = mini_pass(objective, parameters, ConstantRate(0.0), batch_size=7)
     loss, _ = passes.run()
     assert loss == pytest.approx(objective.evaluate(parameters).loss)
     np.testing.assert_array_equal(passes.parameters, parameters)
@@ -681,7 +692,7 @@ def test_pass_sees_every_row_once():
 def test_batches_of_a_pass_are_equally_large(batch_size, sizes):
     """No step is left to a few rows: it would be as long as one on many."""
     objective, parameters = objective_of()
-    passes = mini_pass(objective, parameters, STEP_RULES["constant"](0.0), batch_size)
+    passes = mini_pass(objective, parameters, ConstantRate(0.0), batch_size)
     seen, step = [], passes._step
     passes._step = lambda part, *rest: seen.append(part.n_samples) or step(part, *rest)
     passes.run()
@@ -692,7 +703,7 @@ def test_batches_of_a_pass_are_equally_large(batch_size, sizes):
 def test_rows_enter_the_metric_together(batch_size):
     """Those of some steps as one batch, once the window is full; each of them is a step."""
     objective, parameters = objective_of()
-    rule, parts = STEP_RULES["constant"](0.0), []
+    rule, parts = ConstantRate(0.0), []
     passes = mini_pass(objective, parameters, rule, batch_size, steps_together=4)
     passes.running.window, follow = 10.0, passes.solver.update
     passes.solver.update = lambda part, *rest: parts.append(part) or follow(part, *rest)
@@ -714,7 +725,7 @@ def test_rows_enter_the_metric_together(batch_size):
 def test_mini_batch_steps_go_on_with_the_last(monkeypatch):
     """Heavy-ball momentum from the second pass on; a cut step is what the next goes on with."""
     objective, parameters = objective_of()
-    rule, taken = STEP_RULES["constant"](0.01), []
+    rule, taken = ConstantRate(0.01), []
     rule.pace = lambda n_steps: setattr(rule, "momentum", 0.5)
     passes = mini_pass(objective, parameters, rule, batch_size=7)
 
@@ -746,7 +757,7 @@ def test_noisy_gradients_are_carried_on_less():
     assert noise_share(np.array([3]), 200) == noise_share(np.array([]), 200) == 0
     momenta = []
     for noise in (0.0, 0.5, 1.0):
-        rule = STEP_RULES["trust_region"](1.0)
+        rule = CappedChange(1.0)
         rule.suit(500, noise, nonnegative=True)
         rule.pace(10)
         momenta.append(rule.momentum)
@@ -756,7 +767,7 @@ def test_noisy_gradients_are_carried_on_less():
 def test_mini_batch_overflow_is_rejected():
     """A step to where the loss is not finite is cancelled; the next batch goes on."""
     objective, parameters = objective_of("square", weighted=False)
-    passes = mini_pass(objective, parameters, STEP_RULES["constant"](1e308))
+    passes = mini_pass(objective, parameters, ConstantRate(1e308))
     with np.errstate(all="ignore"):
         passes.run()
     assert 0 < passes.n_rejected <= passes.n_steps
@@ -919,7 +930,7 @@ def test_threads_of_the_library_change_no_bit(parameters):
 def test_a_registered_rule_can_be_asked_for(monkeypatch):
     """A class and an entry of the registry are all there is to a rule (doc/extending.md)."""
 
-    class Cautious(STEP_RULES["constant"]):
+    class Cautious(ConstantRate):
         default_rate = 0.05
 
     X, y = load_iris(return_X_y=True)
@@ -928,8 +939,34 @@ def test_a_registered_rule_can_be_asked_for(monkeypatch):
     )
     with pytest.raises(ValueError, match="learning_rate"):
         classifier.fit(X, y)
-    monkeypatch.setitem(STEP_RULES, "cautious", Cautious)
+    monkeypatch.setitem(STEP_RULES, "cautious", (Constant, Cautious))
     assert set(classifier.fit(X, y).learning_rate_curve_) == {0.05}
     # Other processes know nothing of it.
     classifier.set_params(n_init=2, n_jobs=2)
     assert set(classifier.fit(X, y).learning_rate_curve_) == {0.05}
+
+
+@pytest.mark.parametrize("name", ["auto", "trust_region", "constant"])
+def test_steps_of_another_kind_have_another_rule(name):
+    """From whole batches to mini-batches, to a stream, and back."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(learning_rate=name, warm_start=True, max_iter=2)
+    whole, stochastic = STEP_RULES[name]
+    rules = [clf.set_params(batch_size=size).fit(X, y)._state.rule for size in (150, 50)]
+    rules += [clf.partial_fit(X[:50], y[:50])._state.rule for _ in range(2)]
+    rules.append(clf.set_params(batch_size="auto").fit(X, y)._state.rule)
+    kinds = [whole, stochastic, stochastic, stochastic, whole]
+    assert [type(rule) for rule in rules] == kinds
+    assert rules[2] is not rules[1]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_rules_that_compare_losses_are_refused_for_mini_batches(streaming):
+    """With what to do instead."""
+    X, y = load_iris(return_X_y=True)
+    clf = make(learning_rate="line_search", batch_size=50)
+    advice = r"partial_fit: use one of \['auto', 'constant', 'trust_region'\]"
+    if not streaming:
+        advice = "mini-batches: set batch_size to the number of rows or more, or use one of"
+    with pytest.raises(ValueError, match=advice):
+        clf.partial_fit(X, y, classes=[0, 1, 2]) if streaming else clf.fit(X, y)

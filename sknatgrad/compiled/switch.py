@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from importlib.util import find_spec
 
@@ -11,16 +12,15 @@ VARIABLE = "SKNATGRAD_KERNELS"
 COMPILED_SIZE = 512
 
 
-class _Choice:
-    """A name, or None before anybody has chosen."""
+class _Process:
+    """The choice of the process."""
 
-    def __init__(self, name=None):
-        self.name = name
+    # None before anybody has chosen.
+    kernels = None
 
 
-# That of the process, then those of the contexts that have been entered and not left. Threads
-# may leave in another order than they came.
-_choices = [_Choice()]
+# That of the `kernel_context` that the thread (or asynchronous task) is in, else None.
+_context = ContextVar("kernels", default=None)
 
 
 def set_kernels(name):
@@ -43,29 +43,39 @@ def set_kernels(name):
 
     Notes
     -----
-    The choice is one for the whole process; worker processes of `n_jobs` and workers of Dask
-    follow it.
+    The choice is one for the whole process, but inside of a `kernel_context`, whose choice it
+    changes; threads and worker processes of `n_jobs` and workers of Dask follow whoever gives
+    them work.
     """
-    _choices[-1].name = _checked(name, "kernels")
+    name = _checked(name, "kernels")
+    if _context.get() is None:
+        _Process.kernels = name
+    else:
+        _context.set(name)
 
 
 def get_kernels():
     """The name of the kernels in use."""
-    choice = _choices[-1]
-    if choice.name is None:
-        choice.name = _checked(os.environ.get(VARIABLE) or "numpy", VARIABLE)
-    return choice.name
+    name = _context.get()
+    if name is not None:
+        return name
+    if _Process.kernels is None:
+        _Process.kernels = _checked(os.environ.get(VARIABLE) or "numpy", VARIABLE)
+    return _Process.kernels
 
 
 @contextmanager
 def kernel_context(name):
-    """`set_kernels` inside a ``with`` block; what was set before comes back after it."""
-    choice = _Choice(_checked(name, "kernels"))
-    _choices.append(choice)
+    """`set_kernels` for a ``with`` block and what is called in it; other threads go on as before.
+
+    Threads that are started in it by others than this library, as those of a grid search, do
+    not know of it: choose for the whole process there.
+    """
+    token = _context.set(_checked(name, "kernels"))
     try:
         yield
     finally:
-        _choices.remove(choice)
+        _context.reset(token)
 
 
 def with_kernels(name, function, *arguments):

@@ -5,8 +5,6 @@ from numbers import Integral
 import numpy as np
 
 from ..network import Topology
-from ..network.activations import Activation
-from ..outputs import Output
 
 # The links a unit of the paper's sparse auto-encoder.
 _PAPER_LINKS = 5
@@ -70,16 +68,3 @@ def _topology(connectivity, sizes, rng):
         "it must be None, links a unit (int), a density in (0, 1] (float), 'paper', a list of "
         f"masks (n_in, n_out) or a Topology; got {connectivity!r}."
     )
-
-
-def by_value(setting):
-    """A setting with activations and outputs described by class name and attributes.
-
-    Their classes may be of a notebook or local to a function: pickle does not find them.
-    """
-    if isinstance(setting, list | tuple):
-        return [by_value(part) for part in setting]
-    if isinstance(setting, Activation | Output):
-        attributes = {name: by_value(value) for name, value in vars(setting).items()}
-        return type(setting).__qualname__, attributes
-    return setting

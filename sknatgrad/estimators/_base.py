@@ -19,23 +19,21 @@ from sklearn.utils.validation import check_is_fitted
 from ..metrics import get_metric
 from ..network import Network, Topology
 from ..training import STEP_RULES, Stopping
+from ..training.by_value import by_value
 from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.state import Model
 from ..training.steps.path import Path
 from ..training.trainer import INTERRUPTED
-from ._architecture import build_topology, by_value, layer_sizes
+from ._architecture import build_topology, layer_sizes
+from ._auto_metric import auto_metric
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out, validation_data
 from ._prediction import PredictionMixin
 from ._starts import best_start
 from ._versioned import VersionedMixin
 from ._weights import check_total_weight, without_zero_weights
-
-# Up to this fan-in, metric="auto" keeps the blocks of all units; up to the second, one
-# block for all units that listen to the same sources.
-LARGEST_CHEAP_FAN_IN, LARGEST_SHARED_FAN_IN = 32, 256
 
 
 class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, BaseEstimator):
@@ -46,7 +44,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         "damping": [Interval(numbers.Real, 0, None, closed="left")],
         "damping_mode": [StrOptions({"relative", "absolute"})],
         # A view: of the rules that are registered when parameters are checked.
-        "learning_rate": [StrOptions({"auto"}), Options(str, STEP_RULES.keys())],
+        "learning_rate": [Options(str, STEP_RULES.keys())],
         "learning_rate_init": [
             StrOptions({"auto"}),
             Interval(numbers.Real, 0, None, closed="neither"),
@@ -120,14 +118,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         )
 
     def _resolved_metric(self, name):
-        """The metric; "auto" keeps as much of a unit's block as is cheap."""
         if isinstance(name, str) and name == "auto":
-            largest = self.topology_.largest_fan_in
-            shared = all(group.shared for group in self.topology_.groups)
-            if largest <= LARGEST_CHEAP_FAN_IN:
-                name = "bp"
-            else:
-                name = "kron_bp" if shared and largest <= LARGEST_SHARED_FAN_IN else "qd_bp"
+            name = auto_metric(self.topology_)
         return get_metric(name, self.n_mc_samples)
 
     def _fit(self, X, y, sample_weight, validation):

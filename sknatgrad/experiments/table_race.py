@@ -11,7 +11,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import OneHotEncoder
 
 from ..estimators import RiemannianMLPClassifier, RiemannianMLPRegressor
-from ..plotting.naming import method_name
+from ..estimators._architecture import layer_sizes
+from ..estimators._auto_metric import auto_metric
+from ..network import Topology
 from .csv_table import TableError
 from .dataset import check_task
 from .race import Competitor, plain_gradient_note
@@ -165,7 +167,8 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None, n_input
     if max_iter is not None:
         common["max_iter"] = max_iter
     own = RiemannianMLPRegressor if regression else RiemannianMLPClassifier
-    default = _default_metric(own, n_inputs)
+    sizes = layer_sizes(n_inputs, own().hidden_layer_sizes, n_outputs=1)
+    default = auto_metric(Topology.layered(sizes))
     names = [default, *METRICS] if metrics is None else metrics
     ours = [
         Competitor(name, own(metric=name, **common), note=_note(name, default))
@@ -182,11 +185,6 @@ def table_competitors(task, metrics=None, random_state=0, max_iter=None, n_input
         Competitor(type(linear).__name__, linear, True, "standardised"),
         Competitor("HistGradientBoosting", trees),
     ]
-
-
-def _default_metric(estimator_class, n_inputs):
-    """The metric that networks as they come train in."""
-    return method_name(estimator_class(max_iter=0).fit(np.eye(2, n_inputs), [0, 1]))
 
 
 def _note(name, default):

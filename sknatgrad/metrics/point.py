@@ -1,26 +1,17 @@
 """A loss and its differential on one batch."""
 
-from copy import copy
 from functools import cached_property
 
 import numpy as np
 
+from ..network.means import SampleMeans
 
-class LossPoint:
-    """What is known of the loss of a network on a batch, at given parameters.
 
-    Parameters
-    ----------
-    lin : Linearization
-    output : Output
-    target : ndarray or None
-        Encoded targets; None where no quantity that needs them is asked for.
-    """
+class _Batch:
+    """Samples and their weights, those of `lin`."""
 
-    def __init__(self, lin, output, target=None):
-        self.lin, self.output, self.target = lin, output, target
-        self._values = None, None
-        self.v = lin.output_preactivations
+    def __init__(self, lin):
+        self.lin = lin
 
     @property
     def weight(self):
@@ -33,10 +24,32 @@ class LossPoint:
             return values.sum(axis=-1, dtype=np.float64) / values.shape[-1]
         return values @ self.lin.weight.astype(np.float64, copy=False)
 
-    @cached_property
+
+class LossPoint(_Batch):
+    """What is known of the loss of a network on a batch, at given parameters.
+
+    Parameters
+    ----------
+    lin : Transport
+    output : Output
+    target : ndarray or None
+        Encoded targets; None where no quantity that needs them is asked for.
+    distribution : object, optional
+        Of the outputs, where it is known already.
+    """
+
+    def __init__(self, lin, output, target=None, distribution=None):
+        super().__init__(lin)
+        self.output, self.target, self._distribution = output, target, distribution
+        self._values = None, None
+        self.v = lin.output_preactivations
+
+    @property
     def distribution(self):
         """The distributions over targets, as `Output.prepared` has them."""
-        return self.output.prepared(self.v)
+        if self._distribution is None:
+            self._distribution = self.output.prepared(self.v)
+        return self._distribution
 
     @cached_property
     def losses(self):
@@ -54,11 +67,7 @@ class LossPoint:
 
     def softened(self, share):
         """The same point with softened slopes; see `Linearization.softened`."""
-        other = copy(self)
-        for name in ("backpropagated", "_gradient"):
-            other.__dict__.pop(name, None)
-        other.lin, other._values = self.lin.softened(share), (None, None)
-        return other
+        return LossPoint(self.lin.softened(share), self.output, self.target, self.distribution)
 
     def values(self, modulus, rng=None):
         """The modulus at this point, computed once.
@@ -68,20 +77,6 @@ class LossPoint:
         if self._values[0] is not modulus or (modulus.random and rng is not None):
             self._values = modulus, modulus.values(self, rng)
         return self._values[1]
-
-    @staticmethod
-    def joined(points, modulus, weights):
-        """The samples of several points as one batch, for a metric's statistics.
-
-        Their moduli are those of the places where they were computed.
-        """
-        # Not a copy: losses and gradients that a point keeps are of its own batch.
-        first = points[0]
-        whole = object.__new__(LossPoint)
-        whole.lin = type(first.lin).joined([point.lin for point in points], weights)
-        whole.output, whole.v = first.output, first.v[:, :0]
-        whole._values = modulus, np.hstack([point.values(modulus) for point in points])
-        return whole
 
     def gradient(self):
         """Minus the gradient of the mean loss: theta, then output parameters."""
@@ -130,3 +125,29 @@ class LossPoint:
         weighted = factor if self.lin.weight is None else factor * self.lin.weight
         gram = np.tensordot(weighted, factor, axes=((1, 2), (1, 2)))
         return gram / self.lin.n_samples if self.lin.weight is None else gram
+
+
+class JoinedPoints(_Batch):
+    """The samples of several points as one batch, for a metric's statistics.
+
+    Parameters
+    ----------
+    points : list of LossPoint
+        Of one network, at any parameters, whose output has none of its own.
+    modulus : Modulus
+        It is that of the places where the points are.
+    weights : list of float
+        Total weight of each.
+    """
+
+    def __init__(self, points, modulus, weights):
+        super().__init__(SampleMeans.joined([point.lin for point in points], weights))
+        self._values = np.hstack([point.values(modulus) for point in points])
+
+    def values(self, modulus, rng=None):
+        """The modulus, (n_units, n_samples)."""
+        return self._values
+
+    def output_metric(self):
+        """Metric of the output's own parameters: there are none."""
+        return np.empty((0, 0))

@@ -1,6 +1,5 @@
 """The input activities of a batch."""
 
-from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -34,12 +33,9 @@ class Inputs:
     @classmethod
     def joined(cls, parts):
         """The samples of several batches, one after the other."""
-        whole = copy(parts[0])
-        whole.__dict__.pop("squares", None)
-        join = sparse.hstack if sparse.issparse(whole.values) else np.hstack
-        whole.values = join([part.values for part in parts])
-        whole.n_samples, whole._known = whole.values.shape[1], {}
-        return whole
+        first = parts[0].values
+        join = sparse.hstack if sparse.issparse(first) else np.hstack
+        return cls(join([part.values for part in parts]).T, first.dtype)
 
     @cached_property
     def squares(self):

@@ -1,8 +1,11 @@
 """Means over samples of activities times values: by link, by source and by group of units."""
 
+from functools import cached_property
+
 import numpy as np
 
 from ..compiled import get_kernels, loops
+from .inputs import Inputs
 
 _GRAM_SIZE = 1 << 17
 # Blocks of so few samples, or of units with so few links, are faster in compiled loops.
@@ -10,11 +13,58 @@ _FEW_SAMPLES, _FEW_LINKS = 32, 8
 
 
 class SampleMeans:
-    """Base class of `Linearization`: what is asked of it link by link or group by group.
+    """Activities of a batch and their means, link by link or group by group.
 
-    It needs the linearization's ``network``, ``topology``, ``inputs``, ``n_samples``,
-    ``dtype``, ``a``, ``a_squared``, ``weight``, ``sample_share`` and ``_matrices``.
+    Parameters
+    ----------
+    network : Network
+    inputs : Inputs
+    a : ndarray of shape (n_units, n_samples)
+        Activities of the computed units.
+    weight : ndarray of shape (n_samples,) or None
+        Sample weights, of sum 1.
+    total_weight : float
+        What their sum was before.
+    empty : callable
+        Makes uninitialised arrays of a given shape; see `BufferPool`.
     """
+
+    def __init__(self, network, inputs, a, weight, total_weight, empty=np.empty):
+        self.network, self.topology, self.inputs, self.a = network, network.topology, inputs, a
+        self.n_samples, self.dtype = inputs.n_samples, inputs.values.dtype
+        self.weight, self.total_weight, self._empty = weight, total_weight, empty
+        kernels = get_kernels()
+        self._links = [level.layouts(kernels) for level in self.topology.levels]
+
+    @staticmethod
+    def joined(parts, weights):
+        """Several batches as one.
+
+        Parameters
+        ----------
+        parts : list of SampleMeans
+            Of one network, at any parameters.
+        weights : list of float
+            Total weight of each.
+        """
+        first, inputs = parts[0], Inputs.joined([part.inputs for part in parts])
+        total = float(sum(weights))
+        shares = [part.sample_share * weight for part, weight in zip(parts, weights, strict=True)]
+        weight = normalised(np.hstack(shares), total, inputs)
+        a = np.hstack([part.a for part in parts])
+        return SampleMeans(first.network, inputs, a, weight, total, first._empty)
+
+    @cached_property
+    def sample_share(self):
+        """Normalised weight of each sample, also without weights."""
+        if self.weight is not None:
+            return self.weight
+        return np.full(self.n_samples, 1 / self.n_samples, dtype=self.dtype)
+
+    @cached_property
+    def a_squared(self):
+        """Squared activities."""
+        return np.square(self.a, out=self._empty(self.a.shape, self.dtype))
 
     def edge_mean(self, values, power=1):
         """Means over samples of ``a_i^power * values_k`` on every parameter.
@@ -50,8 +100,8 @@ class SampleMeans:
         return self._mean(first), self._mean(second)
 
     def _all_links(self):
-        for level, matrices in zip(self.topology.levels, self._matrices, strict=True):
-            for links, _ in matrices:
+        for level, layouts in zip(self.topology.levels, self._links, strict=True):
+            for links in layouts:
                 yield level, links
 
     def _means_at_biases(self, values):
@@ -242,3 +292,8 @@ class SampleMeans:
         if values is None:
             return np.sqrt(self.sample_share)
         return np.sqrt((values[group.units] if values.ndim == 2 else values) * self.sample_share)
+
+
+def normalised(sample_weight, total_weight, inputs):
+    """Sample weights of that sum, divided by it, in the precision of the inputs."""
+    return (sample_weight / total_weight).astype(inputs.values.dtype, copy=False)

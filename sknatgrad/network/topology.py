@@ -45,8 +45,8 @@ class Topology:
 
     Attributes
     ----------
-    unfed : ndarray of int
-        The units that no link overwrites on the way back, whose values must start from 0.
+    cleared : ndarray of int
+        The units whose values start from 0 on the way back: no link overwrites them.
     """
 
     n_inputs: int
@@ -54,10 +54,10 @@ class Topology:
     outputs: np.ndarray
     layer_sizes: tuple | None = None
     order: np.ndarray | None = None
-    unfed: np.ndarray = field(init=False, repr=False)
+    cleared: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "unfed", mark_fresh_links(self.levels))
+        object.__setattr__(self, "cleared", mark_fresh_links(self.levels))
 
     # ------------------------------------------------------------ constructors
     @classmethod

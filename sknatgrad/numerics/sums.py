@@ -3,6 +3,8 @@
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
+from ..compiled import under_kernels
+
 # So many terms are added one after the other; then so many of these sums, and so on.
 BRANCHING = 8
 
@@ -40,11 +42,15 @@ def tree_sum(terms, add):
 
 
 def ordered_map(function, items, n_threads):
-    """Yield ``function(item)`` in order, computed by some threads a little ahead."""
+    """Yield ``function(item)`` in order, computed by some threads a little ahead.
+
+    They work under the kernels chosen here.
+    """
     items = list(items)
     if n_threads == 1 or len(items) < 2:
         yield from map(function, items)
         return
+    function = under_kernels(function)
     with ThreadPoolExecutor(n_threads) as pool:
         waiting, rest = deque(), iter(items)
         for item in rest:

@@ -15,8 +15,8 @@ from .state import Model
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
 from .steps.mini_batch_pass import MiniBatchPass, Schedule
+from .steps.rules import STEP_RULES
 from .steps.running_metric import RunningMetric
-from .steps.step_rules import STEP_RULES
 from .trainer import Stopping, Trainer
 
 __all__ = [

@@ -1,11 +1,12 @@
 """What a training runs with, made of the model, the settings, the data and the state."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from ..network.initialization import standard_factor
+from .by_value import by_value
 from .first_rows import MIN_ROWS
 from .penalty.evidence import Evidence, first_strength, temperature
 from .penalty.l2 import Penalty
@@ -50,54 +51,110 @@ def _single_precision(settings, data):
     return not sparse.issparse(data.X) or data.scale.is_near_origin
 
 
+@dataclass(frozen=True)
+class _Batches:
+    """What the rows of a step are like.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows of a pass.
+    size : int
+        Rows of a step.
+    weight : float
+        Their sample weight.
+    whole : bool
+        Whether a step is on all rows.
+    fan_in : ndarray of shape (n_units,)
+        Links into each unit from what varies.
+    noise : float
+        How noisy gradients are, 0 to 1.
+    """
+
+    n_samples: int
+    size: int
+    weight: float
+    whole: bool
+    fan_in: np.ndarray
+    noise: float
+
+    @classmethod
+    def of(cls, model, settings, data, objective):
+        """Those of an objective."""
+        n_samples, topology = objective.n_samples, model.network.topology
+        size, whole = settings.rows_a_step(n_samples), settings.whole_batches(n_samples)
+        # What was constant so far in a stream may vary later.
+        fan_in = topology.fan_in(None if settings.streaming else data.scale.varies)
+        noise = 0.0 if whole else noise_share(fan_in[~topology.is_output], size)
+        weight = objective.total_weight * size / n_samples
+        return cls(n_samples, size, weight, whole, fan_in, noise)
+
+
 def make_passes(model, settings, data, objective, state):
     """The passes that go on from the state: whole batches or mini-batches."""
+    batches = _Batches.of(model, settings, data, objective)
     guarded = settings.damping_mode == "relative" and settings.damping > 0
-    n_samples, topology = objective.n_samples, model.network.topology
-    batch_size = settings.rows_a_step(n_samples)
-    whole = settings.whole_batches(n_samples)
-    # What was constant so far in a stream may vary later.
-    fan_in = topology.fan_in(None if settings.streaming else data.scale.varies)
-    noise = 0.0 if whole else noise_share(fan_in[~topology.is_output], batch_size)
-    metric = training_metric(settings.metric, guarded, noise)
+    metric = training_metric(settings.metric, guarded, batches.noise)
     descent = Descent(metric, settings.damping, settings.damping_mode)
-    # Another rule after a fit, whose steps have grown small: a stream goes on for ever.
-    rule_key = settings.learning_rate, settings.learning_rate_init, settings.streaming
-    if state.rule_key != rule_key:
-        state.rule, state.rule_key = settings.step_rule(n_samples), rule_key
-    if not whole:
-        # A stream begins with so many rows; calls with fewer make no shorter steps.
-        asked = MIN_ROWS if settings.batch_size == "auto" else settings.batch_size
-        least = min(MIN_ROWS, asked) if settings.streaming else 1
-        state.rule.suit(max(batch_size, least), noise, model.output.nonnegative)
-    batch_weight = objective.total_weight * batch_size / n_samples
-    key = repr(settings.metric), settings.damping > 0, settings.damping_mode
-    # Undamped, the metric of few rows may be singular where others have gradients.
-    singular = not whole and state.running.window == 0 and not settings.damping
-    if state.metric_key != key or singular:
-        state.running, state.metric_key = RunningMetric(metric, 0.0), key
-    state.running.metric = metric
-    state.running.window = settings.metric_window(batch_weight, fan_in, whole)
+    _renew_rule(model, settings, batches, state)
+    _renew_running_metric(settings, metric, batches, state)
     shared = (descent, state.running, state.rule, state.rng)
-    if whole:
+    if batches.whole:
         return BatchPass(objective, state.path.average, *shared)
-    state.solver = _solver(model, settings, state, descent, batch_size)
-    schedule = _schedule(settings, state, n_samples, fan_in)
+    _renew_solver(model, settings, descent, batches, state)
+    schedule = _schedule(settings, batches, state.running.window)
     return MiniBatchPass(objective, state.path, *shared, schedule, state.solver)
 
 
-def _schedule(settings, state, n_samples, fan_in):
-    """The `Schedule` of mini-batches."""
-    batch_size, window = settings.rows_a_step(n_samples), state.running.window
+def _renew_rule(model, settings, batches, state):
+    """The step rule: the one so far, as long as steps of the same kind are asked for.
+
+    After a fit, whose steps have grown small, it is another one: a stream goes on for ever.
+    """
+    asked = settings.learning_rate, settings.learning_rate_init
+    key = *asked, batches.whole, settings.streaming
+    if state.rule_key != key:
+        state.rule, state.rule_key = settings.step_rule(batches.whole), key
+    if not batches.whole:
+        # A stream begins with so many rows; calls with fewer make no shorter steps.
+        size = MIN_ROWS if settings.batch_size == "auto" else settings.batch_size
+        least = min(MIN_ROWS, size) if settings.streaming else 1
+        state.rule.suit(max(batches.size, least), batches.noise, model.output.nonnegative)
+
+
+def _renew_running_metric(settings, metric, batches, state):
+    """The average of the metric: the one so far, as long as it is of the same metric."""
+    key = by_value(settings.metric), settings.damping > 0, settings.damping_mode
+    # Undamped, the metric of few rows may be singular where others have gradients.
+    singular = not (batches.whole or state.running.window or settings.damping)
+    if state.metric_key != key or singular:
+        state.running, state.metric_key = RunningMetric(metric, 0.0), key
+    window = settings.metric_window(batches.weight, batches.fan_in, batches.whole)
+    state.running.go_on(metric, window)
+
+
+def _renew_solver(model, settings, descent, batches, state):
+    """The solver of mini-batches, with what the one before it knows of the same metric."""
+    topology = model.network.topology
+    own_parameters = model.output.start(topology.n_outputs).size > 0
+    key = state.metric_key, settings.damping, settings.alpha
+    window = state.running.window
+    solver = make_solver(descent, topology, batches.size, window, own_parameters, key)
+    solver.take_over(state.solver)
+    state.solver = solver
+
+
+def _schedule(settings, batches, window):
+    """The `Schedule` of mini-batches, of a metric that is averaged over so many rows."""
     first = settings.n_init_samples
     return Schedule(
-        batch_size,
+        batches.size,
         settings.shuffle,
-        int(min(n_samples, window)) if first == "auto" else first,
-        settings.metric_every(batch_size, fan_in),
-        settings.steps_together(batch_size, window),
+        int(min(batches.n_samples, window)) if first == "auto" else first,
+        settings.metric_every(batches.size, batches.fan_in),
+        settings.steps_together(batches.size, window),
         repeats=not settings.streaming,
-        longest_average=STREAM_MEMORY / batch_size if settings.streaming else np.inf,
+        longest_average=STREAM_MEMORY / batches.size if settings.streaming else np.inf,
     )
 
 
@@ -115,16 +172,6 @@ def make_evidence(data, state, passes):
         temperature(weights_a_row, topology.n_hidden_levels, numbers),
         first_strength(topology.n_hidden_levels, numbers),
     )
-
-
-def _solver(model, settings, state, descent, batch_size):
-    """The solver, with what the one before it knows if it speaks of the same metric."""
-    topology = model.network.topology
-    own = model.output.start(topology.n_outputs).size
-    key = repr(settings.metric), settings.damping, settings.damping_mode, settings.alpha
-    solver = make_solver(descent, topology, batch_size, state.running.window, bool(own), key)
-    solver.take_over(state.solver)
-    return solver
 
 
 def make_stopping(model, settings, state, validation):

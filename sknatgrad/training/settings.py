@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass, field, replace
 
 from ..metrics import Metric
-from .steps.step_rules import MINI_BATCH, STEP_RULES
+from .steps.rules import STEP_RULES
+from .steps.rules.capped_change import MINI_BATCH
 from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.
@@ -89,8 +90,8 @@ class Settings:
         and a few rows left over would lead astray.
         """
         if self.batch_size == "auto":
-            rule = self.step_rules.get(self.learning_rate)
-            if n_samples <= LARGEST_FULL_BATCH or not (rule is None or rule.stochastic):
+            _, stochastic = self.step_rules[self.learning_rate]
+            if n_samples <= LARGEST_FULL_BATCH or stochastic is None:
                 return n_samples
             n_steps = max(STEPS_A_PASS, n_samples // MINI_BATCH)
         else:
@@ -101,7 +102,7 @@ class Settings:
         """Whether each step is on all rows."""
         return not self.streaming and self.rows_a_step(n_samples) == n_samples
 
-    def step_rule(self, n_samples):
+    def step_rule(self, whole_batch):
         """A fresh step rule.
 
         Raises
@@ -109,22 +110,22 @@ class Settings:
         ValueError
             If the rule compares losses and there are mini-batches.
         """
-        whole_batch = self.whole_batches(n_samples)
-        name = self.learning_rate
-        if name == "auto":
-            name = "line_search" if whole_batch else "trust_region"
-        rate, kind = self.learning_rate_init, self.step_rules[name]
-        if not (whole_batch or kind.stochastic):
-            usable = sorted(key for key, rule in self.step_rules.items() if rule.stochastic)
+        rule, stochastic = self.step_rules[self.learning_rate]
+        if whole_batch:
+            return rule(self._first_rate(rule), self.metric.reduction.natural)
+        if stochastic is None:
+            usable = sorted(name for name, (_, other) in self.step_rules.items() if other)
             advice = "" if self.streaming else "set batch_size to the number of rows or more, or "
             raise ValueError(
-                f"learning_rate={name!r} compares losses on the whole data set and is not "
-                f"compatible with {'partial_fit' if self.streaming else 'mini-batches'}: {advice}"
-                f"use one of {usable}."
+                f"learning_rate={self.learning_rate!r} compares losses on the whole data set and "
+                f"is not compatible with {'partial_fit' if self.streaming else 'mini-batches'}: "
+                f"{advice}use one of {usable}."
             )
-        rule = kind(kind.default_rate if rate == "auto" else float(rate))
-        rule.natural = self.metric.reduction.natural
-        return rule
+        return stochastic(self._first_rate(stochastic))
+
+    def _first_rate(self, rule):
+        asked = self.learning_rate_init
+        return rule.default_rate if asked == "auto" else float(asked)
 
     def metric_every(self, batch_size, fan_in):
         """Steps from one update of the metric to the next.

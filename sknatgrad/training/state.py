@@ -13,9 +13,9 @@ from .history import History
 from .penalty.l2 import Strength
 from .renewed_start import TargetLevel
 from .steps.path import Path
+from .steps.rules import BatchRule, MiniBatchRule
 from .steps.running_metric import RunningMetric
 from .steps.solvers import Refactored
-from .steps.step_rules import StepRule
 from .units import LossUnits
 
 
@@ -43,7 +43,7 @@ class TrainingState:
         Of the penalty, for targets in standard units.
     raw_target_scale : OutputScale or None
         Units of the targets that `coordinates` leave as they are.
-    rule : StepRule or None
+    rule : BatchRule, MiniBatchRule or None
     rule_key : tuple
         What the rule was made for.
     units : LossUnits
@@ -70,7 +70,7 @@ class TrainingState:
     history: History
     strength: Strength = field(default_factory=Strength)
     raw_target_scale: OutputScale | None = None
-    rule: StepRule | None = None
+    rule: BatchRule | MiniBatchRule | None = None
     rule_key: tuple | None = None
     units: LossUnits = field(default_factory=LossUnits)
     solver: Refactored | None = None

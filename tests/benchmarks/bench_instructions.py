@@ -30,7 +30,7 @@ from suite import SLOW
 
 from sknatgrad import METRICS, Network, RiemannianMLPClassifier, Topology, initialize
 from sknatgrad.training import Data
-from sknatgrad.training.steps.step_rules import Constant
+from sknatgrad.training.steps.rules import Constant
 
 TOLERANCE = 0.01
 REPRODUCIBLE = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

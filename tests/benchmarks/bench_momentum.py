@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, mak
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.training.steps.step_rules import LineSearch
+from sknatgrad.training.steps.rules import LineSearch
 
 DATA = {
     "breast cancer": (RiemannianMLPClassifier, load_breast_cancer(return_X_y=True)),

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize, set_kernels
 from sknatgrad.training import BatchPass, Data, Descent, Model, Objective, RunningMetric
-from sknatgrad.training.steps.step_rules import Adaptive
+from sknatgrad.training.steps.rules import Adaptive
 
 SIZES, LINKS, SIDES = (100, 30, 10, 30, 100), 5, ("source", "source", "target", "target")
 # The paper's Table 1.

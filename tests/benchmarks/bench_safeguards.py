@@ -21,13 +21,13 @@ from sknatgrad.training import (
     Objective,
     RunningMetric,
 )
+from sknatgrad.training.steps.rules import LineSearch
 from sknatgrad.training.steps.safeguards import (
     KRONECKER_SHARE,
     OUTER_PRODUCT_SHARE,
     SLOPE_SOFTENING,
     SPAN_WIDENING,
 )
-from sknatgrad.training.steps.step_rules import LineSearch
 
 CHOICES = {
     "none": (0.0, 0.0, 0.0, 0.0),

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from sknatgrad import Network, Topology, get_metric, get_output, initialize, set_kernels
 from sknatgrad.training import BatchPass, Data, Descent, Model, Objective, RunningMetric
-from sknatgrad.training.steps.step_rules import Constant
+from sknatgrad.training.steps.rules import Constant
 
 
 def copy_rate(size=1 << 26):

@@ -24,8 +24,8 @@ from sknatgrad.training import (
     Objective,
     RunningMetric,
 )
+from sknatgrad.training.steps.rules import Constant
 from sknatgrad.training.steps.safeguards import safeguarded
-from sknatgrad.training.steps.step_rules import Constant
 
 
 def hand_written(X, y, sizes, rng):

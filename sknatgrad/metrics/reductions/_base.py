@@ -13,7 +13,7 @@ class Reduction:
     Attributes
     ----------
     prefix : str
-        Of the metric's name.
+        What names of its metrics begin with.
     needs_seeds : bool
         Whether backpropagated seeds are needed, not only the numbers c.
     factored : bool

@@ -61,7 +61,7 @@ class Kronecker(Reduction):
         return solve
 
     def check(self, topology, n_samples, n_seeds, averaged):
-        check_blocks("kron", topology, lambda group: group.shared)
+        check_blocks(self.prefix, topology, lambda group: group.shared)
 
     def block(self, topology, statistics, unit):
         modulus, *grams = statistics

@@ -102,7 +102,7 @@ class Unitwise(Mixable):
     def check(self, topology, n_samples, n_seeds, averaged):
         # What is kept as samples still has one matrix, that of the preconditioner.
         check_blocks(
-            "unitwise",
+            self.prefix,
             topology,
             lambda group: not averaged and keep_as_samples(group, n_samples),
         )
@@ -114,7 +114,7 @@ def check_blocks(form, topology, has_one_matrix):
     Parameters
     ----------
     form : str
-        Of the metric, as users call it.
+        The `prefix` of the reduction.
     topology : Topology
     has_one_matrix : callable
         Takes a group, says whether its units share one.

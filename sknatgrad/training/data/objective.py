@@ -227,26 +227,23 @@ class Objective(Penalised):
         gradient : ndarray of shape (n_parameters,)
         statistics : pair, or None without a metric
         """
-        total = self.differential(evaluation, metric, rng)
+        total = self.differential(evaluation.parameters, metric, rng, evaluation.points)
         if total.statistics is None and metric is not None:
             raise ValueError("sample_weight sums to zero: there is nothing to learn from.")
         gradient = self._with_penalty(total.gradient, evaluation.parameters)
         return gradient, total.means()
 
-    def differential(self, evaluation, metric=None, rng=None):
-        """The `Differential` of all rows, without penalty."""
-        at = evaluation.parameters, evaluation.points
-        return self._differential(*at, metric, rng, LossPoint.gradient)
+    def differential(self, parameters, metric=None, rng=None, points=None, with_gradient=True):
+        """The `Differential` of all rows, without penalty.
 
-    def own_statistics(self, parameters, metric, rng, points=None):
-        """The same without gradient."""
-        return self._differential(parameters, points, metric, rng, lambda point: 0.0)
+        `points` are those of an evaluation there, if it has kept them. The gradient is 0
+        where it is not asked for.
+        """
 
-    def _differential(self, parameters, points, metric, rng, gradient_of):
         def term(point, generator):
             if not point.weight > 0:
                 return None
-            share, gradient = self._share(point), gradient_of(point)
+            share, gradient = self._share(point), point.gradient() if with_gradient else 0.0
             statistics = None if metric is None else metric.statistics(point, generator)
             gradient = gradient if share == 1.0 else share * gradient
             return Differential(gradient, share, statistics, metric)
@@ -261,9 +258,9 @@ class Objective(Penalised):
         In the natural metric of the whole network and the second derivatives of the penalty;
         see `LossPoint.products`.
         """
-        return self._with_ridge(self.own_products(evaluation, changes), changes)
+        return self._with_ridge(self.data_products(evaluation, changes), changes)
 
-    def own_products(self, evaluation, changes):
+    def data_products(self, evaluation, changes):
         """The same without penalty."""
 
         def term(point, _):
@@ -273,8 +270,8 @@ class Objective(Penalised):
         return np.zeros((len(changes),) * 2) if total is None else total
 
     def statistics(self, parameters, metric, rng, points=None):
-        """The metric's statistics alone, at given parameters; `points` as in `output_values`."""
-        return self.own_statistics(parameters, metric, rng, points).means()
+        """The metric's statistics alone, at given parameters; `points` as in `differential`."""
+        return self.differential(parameters, metric, rng, points, with_gradient=False).means()
 
 
 def _joined(one, other):

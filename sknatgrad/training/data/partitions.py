@@ -175,24 +175,24 @@ class _Part:
         with single_thread():
             return self._at(parameters).data_loss
 
-    def differential(self, parameters, metric, seed):
+    def differential(self, parameters, metric, seed, with_gradient=True):
         """Its `Differential`."""
         with single_thread():
-            total = self._objective.differential(self._at(parameters), metric, _generator(seed))
+            points = self._at(parameters).points
+            total = self._objective.differential(
+                parameters, metric, _generator(seed), points, with_gradient
+            )
             return total.condensed()
 
     def statistics(self, parameters, metric, seed):
         """The same without gradient."""
-        with single_thread():
-            points = self._at(parameters).points
-            total = self._objective.own_statistics(parameters, metric, _generator(seed), points)
-            return total.condensed()
+        return self.differential(parameters, metric, seed, with_gradient=False)
 
     def products(self, shared):
         """Its term of the products of changes, at the parameters they are shared with."""
         parameters, changes = shared
         with single_thread():
-            return self._objective.own_products(self._at(parameters), changes)
+            return self._objective.data_products(self._at(parameters), changes)
 
 
 def _generator(seed):

@@ -20,7 +20,7 @@ class BatchPass:
     parameters : ndarray
     descent : Descent
     running : RunningMetric
-    rule : StepRule
+    rule : BatchRule
     rng : RandomState
 
     Attributes
@@ -64,14 +64,15 @@ class BatchPass:
         before = self._current.loss
         self.objective = self.objective.with_penalty(penalty)
         self._current = self.objective.penalised(self._current)
-        self._direction, self.rule.exhausted = None, False
+        self._direction = None
         return self._current.loss - before
 
     def run(self):
         """One step; returns the penalised and the data loss after it."""
-        if self._direction is None:
+        new = self._direction is None
+        if new:
             self._aim()
-        if not self.rule.exhausted:
+        if new or not self.rule.exhausted:
             self._search()
         return self._current.loss, self._current.data_loss
 
@@ -96,4 +97,4 @@ class BatchPass:
             return
         self.n_rejected += 1
         if self._momentum.forget() or self.descent.metric.modulus.random:
-            self.rule.exhausted, self._direction = False, None
+            self._direction = None

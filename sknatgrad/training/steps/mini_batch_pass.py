@@ -68,7 +68,7 @@ class MiniBatchPass:
         Where the iterates are; advanced in place.
     descent : Descent
     running : RunningMetric
-    rule : StepRule
+    rule : MiniBatchRule
     rng : RandomState
     schedule : Schedule
     solver : Refactored, optional

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...metrics import LossPoint
+from ...metrics.point import JoinedPoints
 
 # Batches whose statistics may wait for one another.
 _LONGEST_WAIT = 128
@@ -30,6 +30,10 @@ class RunningMetric:
         self.metric, self.window = metric, window
         self.seen, self.last_share = 0.0, 1.0
         self._statistics, self._pending = None, ()
+
+    def go_on(self, metric, window):
+        """Average over that window from now on; `metric` has statistics of the same kind."""
+        self.metric, self.window = metric, window
 
     @property
     def is_full(self):
@@ -83,7 +87,7 @@ class RunningMetric:
             kept *= 1 - share
         points = [point for _, point in self._pending]
         self._pending = ()
-        joined = LossPoint.joined(points, self.metric.modulus, weights)
+        joined = JoinedPoints(points, self.metric.modulus, weights)
         self._mix(self.metric.statistics(joined, None), 1 - kept)
 
     def __getstate__(self):
