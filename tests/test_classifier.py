@@ -913,6 +913,33 @@ def test_the_graph_wins_over_hidden_layer_sizes(kind):
     assert clf.topology_.n_outputs == 3 and np.isfinite(clf.loss(X, y))
 
 
+def random_graph(seed):
+    """One link into each of four hidden units, two into each output."""
+    return Topology.random_links([2, 4, 3], [1, 2], random_state=seed)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_another_graph_of_the_same_size_is_refused(method):
+    """Not the old one kept in silence; a graph drawn anew with the same links is the same."""
+    X, y = clouds()
+    clf = make((4,), connectivity=random_graph(0), max_iter=2, warm_start=True).fit(X, y)
+    clf.set_params(connectivity=random_graph(0), hidden_layer_sizes=(9,))
+    getattr(clf, method)(X, y)
+    with pytest.raises(ValueError, match="connectivity"):
+        getattr(clf.set_params(connectivity=random_graph(1)), method)(X, y)
+
+
+def test_masks_that_were_looked_at_are_the_same():
+    """Sparse matrices keep what they have been asked."""
+    X, y = clouds()
+    masks = [sp.csr_array(np.array([[1, 1, 0], [1, 0, 1]])), sp.csr_array(np.eye(3))]
+    clf = make(connectivity=masks, max_iter=2, warm_start=True).fit(X, y)
+    assert all(mask.has_canonical_format for mask in masks)
+    clf.fit(X, y)
+    with pytest.raises(ValueError, match="connectivity"):
+        clf.set_params(connectivity=[masks[0], sp.csr_array(1 - np.eye(3))]).fit(X, y)
+
+
 @pytest.mark.parametrize(
     "connectivity",
     [

@@ -3,6 +3,7 @@
 from numbers import Integral
 
 import numpy as np
+from scipy import sparse
 
 from ..network import Topology
 from ..network.activations import Activation
@@ -73,13 +74,21 @@ def _topology(connectivity, sizes, rng):
 
 
 def by_value(setting):
-    """A setting with activations and outputs described by class name and attributes.
+    """A setting in lists, tuples and arrays that say all of it, and nothing else, to be hashed.
 
-    Their classes may be of a notebook or local to a function: pickle does not find them.
+    Activations and outputs may be of a notebook or local to a function, where pickle does not
+    find their classes; graphs and sparse matrices keep what they have computed once.
     """
     if isinstance(setting, list | tuple):
         return [by_value(part) for part in setting]
     if isinstance(setting, Activation | Output):
         attributes = {name: by_value(value) for name, value in vars(setting).items()}
         return type(setting).__qualname__, attributes
+    if isinstance(setting, Topology):
+        levels = [level.units.stop for level in setting.levels]
+        links = setting.row_starts, setting.source
+        return setting.n_inputs, levels, links, setting.outputs, setting.order
+    if sparse.issparse(setting):
+        rows = sparse.csr_array(setting)
+        return rows.shape, rows.indptr, rows.indices, rows.data
     return setting

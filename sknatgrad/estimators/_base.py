@@ -258,9 +258,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
     def _architecture_key(self):
         """What the network depends on besides the layer sizes."""
         connectivity, hidden = self.connectivity, self.hidden_layer_sizes
-        if isinstance(connectivity, Topology):
-            connectivity = (connectivity.n_inputs, connectivity.n_units, connectivity.n_parameters)
-        if isinstance(connectivity, list | tuple):
+        if isinstance(connectivity, list | tuple | Topology):
             hidden = None
         output = self._output.name, self._output.activation, self.output, self.output_activation
         # Only the regressor has a parameter that says which loss.
