@@ -1143,6 +1143,24 @@ def test_histories_forget_from_the_front():
         assert len(history.losses) == kept and history.best_loss == best
 
 
+@pytest.mark.parametrize("connectivity", [None, 1, 0.5, "paper"])
+def test_warm_starts_hold_out_the_same_rows(monkeypatch, connectivity):
+    """No row that was trained on says when to stop, whether or not links were drawn."""
+    from sknatgrad.estimators import _base
+
+    def recording(*arguments):
+        parts.append(hold_out(*arguments))
+        return parts[-1]
+
+    X, y = clouds()
+    parts = []
+    monkeypatch.setattr(_base, "hold_out", recording)
+    clf = make((8, 6), connectivity=connectivity, early_stopping=True, warm_start=True, max_iter=1)
+    clf.fit(X, y).fit(X, y)
+    (_, first), (_, second) = parts
+    np.testing.assert_array_equal(first.X, second.X)
+
+
 def test_warm_start_refuses_other_classes():
     """In the words of scikit-learn, leaving the model usable."""
     X, y = clouds()

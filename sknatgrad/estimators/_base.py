@@ -149,9 +149,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         """What `_finish` stores: outcome, state, settings, samples seen before."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
-        model, settings = self._model(data, rng, warm), self._settings()
         if validation is None and self.early_stopping:
+            # Before links are drawn, which warm fits do not do: they hold out the same rows.
             data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
+        model, settings = self._model(data, rng, warm), self._settings()
         n_samples = data.X.shape[0]
         if data.whole_batches_only:
             settings = settings.of_whole_batches(n_samples)
