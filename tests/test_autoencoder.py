@@ -48,6 +48,13 @@ def mixed_columns(n=200):
     return np.column_stack(columns).astype(float), ["bernoulli", "poisson", "square", "square"]
 
 
+def on_disk(X):
+    """The same array in a file."""
+    file = np.memmap(tempfile.TemporaryFile(), X.dtype, "w+", shape=X.shape)
+    file[:] = X
+    return file
+
+
 # ------------------------------------------------------------------- consistency
 def test_codes_are_decoded_in_bounded_memory(iris, monkeypatch):
     """Some rows at a time."""
@@ -84,6 +91,19 @@ def test_scores_are_minus_losses(digits, output, batch_size):
         np.average(samples, weights=weight)
     )
     assert est.loss(digits, weight) == pytest.approx(-est.score(digits, sample_weight=weight))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, on_disk])
+def test_rows_of_weight_0_do_not_count(digits, kind):
+    """The score and the loss do not see them, though the output can't have drawn them."""
+    est = make(output="bernoulli").fit(digits)
+    X, weight = digits.copy(), np.arange(400) % 3
+    X[::3] = -1e9
+    counted = est.score(digits[weight > 0], sample_weight=weight[weight > 0])
+    assert est.score(kind(X), sample_weight=weight) == pytest.approx(counted, rel=1e-12)
+    assert est.loss(kind(X), weight) == pytest.approx(-counted, rel=1e-12)
+    with pytest.raises(ValueError, match="targets in"):
+        est.score(kind(X))
 
 
 def test_samples_are_scored_by_their_likelihood(digits):
@@ -387,13 +407,6 @@ def excess(dtype):
     beyond = inside.copy()
     beyond[:2] += 2 * np.finfo(dtype).eps * np.array([[-1], [1]], dtype)
     return inside, beyond
-
-
-def on_disk(X):
-    """The same array in a file."""
-    file = np.memmap(tempfile.TemporaryFile(), X.dtype, "w+", shape=X.shape)
-    file[:] = X
-    return file
 
 
 def on_workers(X):

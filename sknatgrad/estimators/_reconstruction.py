@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
+from ..training.data.rows import is_partitioned
 from ._by_blocks import in_memory, lazy_on_dask
 from ._data import DTYPES, refuse_dates
 from ._numbers import clipped
@@ -134,18 +135,22 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return scores
 
     def score(self, X, y=None, sample_weight=None):
-        """Mean of `score_samples`; larger is better.
+        """Mean of `score_samples`, minus the loss; larger is better.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
         y : ignored
         sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
+            Rows of weight 0 do not count; those of Dask must be possible all the same.
 
         Returns
         -------
         float
         """
+        if not is_partitioned(X):
+            (weight,) = in_memory(sample_weight)
+            return -self._loss(X, None, weight)
         scores, weight = in_memory(self.score_samples(X), sample_weight)
         return float(np.average(scores, weights=check_weights(weight, scores)))
 
