@@ -766,6 +766,17 @@ def test_direction_solves_with_the_references_matrix(tiny, metric, mode, damping
     assert_close(system @ flat(*steps), gradient, 1e-7)
 
 
+def test_directions_of_an_output_with_parameters_of_its_own():
+    """Those of the network's parameters: the metric does not mix the two."""
+    X, y = clouds()
+    clf = make((3,), output="scaled_softmax", max_iter=2).fit(X, y)
+    matrix = clf.metric_matrix(X, metric="fisher") + 0.1 * np.eye(clf.topology_.n_parameters)
+    options = {"damping": 0.1, "damping_mode": "absolute"}
+    steps = (clf.direction(X, y, metric=metric, **options) for metric in ("fisher", "euclidean"))
+    direction, gradient = (flat(*step) for step in steps)
+    assert_close(matrix @ direction, gradient, 1e-7)
+
+
 def test_direction_defaults_are_the_estimators():
     """Metric and damping of the estimator, alpha left out."""
     X, y = clouds()

@@ -14,7 +14,11 @@ _LARGEST_DENSE = 20_000
 
 
 class InspectionMixin:
-    """Parameters, loss, directions and metric matrices of a fitted network."""
+    """Parameters, loss, directions and metric matrices of a fitted network.
+
+    An output's own parameters (`output_coefs_`) have a block of the metric to themselves:
+    what is said of those of the network does not depend on it.
+    """
 
     @property
     def coefs_(self):
@@ -33,7 +37,7 @@ class InspectionMixin:
         return split(self.topology_, in_precision(theta, self._dtype))
 
     def set_coefs(self, coefs, intercepts):
-        """Put parameters into the fitted network.
+        """Put parameters into the fitted network; its output keeps its own.
 
         Parameters
         ----------
@@ -88,7 +92,8 @@ class InspectionMixin:
         Returns
         -------
         coef_steps, intercept_steps : list of array
-            Laid out like `coefs_` and `intercepts_`.
+            Laid out like `coefs_` and `intercepts_`. The output's own parameters, which
+            the metric does not mix with these, have a step that is not returned.
 
         Raises
         ------
@@ -139,7 +144,8 @@ class InspectionMixin:
         -------
         ndarray of shape (1 + fan_in, 1 + fan_in) or (n_parameters, n_parameters)
             Bias first, incoming units in increasing order; without `layer` and
-            `unit` the whole matrix, unit by unit in topological order.
+            `unit` the whole matrix, unit by unit in topological order, that of all
+            biases and weights. The output's own parameters have another.
 
         Raises
         ------
