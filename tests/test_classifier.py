@@ -1067,15 +1067,15 @@ def test_n_init_keeps_the_best():
 
 def test_n_init_keeps_the_best_validation_score(monkeypatch):
     """Not the lowest loss of the last pass, after which other parameters were kept."""
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
 
-    seen, run = [], _starts.start_and_run
+    seen, run = [], starts.start_and_run
 
     def noting(*call):
         seen.append(run(*call))
         return seen[-1]
 
-    monkeypatch.setattr(_starts, "start_and_run", noting)
+    monkeypatch.setattr(starts, "start_and_run", noting)
     X, y = clouds(4, 200)
     X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
@@ -1096,9 +1096,9 @@ def test_n_init_with_warm_start(n_jobs):
 
 def test_n_init_survives_a_start_that_fails(monkeypatch):
     """One start that overflows does not spoil the others."""
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
 
-    whole, calls = _starts.start_and_run, []
+    whole, calls = starts.start_and_run, []
 
     def failing(*arguments):
         outcome, state = whole(*arguments)
@@ -1107,7 +1107,7 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
             outcome = replace(outcome, loss=np.nan, error=ValueError("overflow"))
         return outcome, state
 
-    monkeypatch.setattr(_starts, "start_and_run", failing)
+    monkeypatch.setattr(starts, "start_and_run", failing)
     X, y = clouds()
     clf = make(n_init=2, max_iter=5).fit(X, y)
     assert len(calls) == 2 and clf.score(X, y) > 0.9

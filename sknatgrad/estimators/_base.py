@@ -22,6 +22,7 @@ from ..training import STEP_RULES, Stopping
 from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
+from ..training.starts import best_start
 from ..training.state import Model
 from ..training.steps.path import Path
 from ..training.trainer import INTERRUPTED
@@ -29,7 +30,6 @@ from ._architecture import build_topology, by_value, layer_sizes
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out, validation_data
 from ._prediction import PredictionMixin
-from ._starts import best_start
 from ._versioned import VersionedMixin
 from ._weights import check_total_weight, without_zero_weights
 
