@@ -426,7 +426,8 @@ def test_rounding_errors_stay_in_the_unit_interval(kind, dtype, output):
     assert found.out_activation_ == want.out_activation_
     assert found.score(beyond) == pytest.approx(want.score(inside), rel=1e-5)
     if kind is not on_workers:
-        data, _ = found._check_training_data(beyond, None, None, reset=False)
+        rows, _ = found._checked_rows(beyond, None, None, reset=False)
+        data = rows.encoded(found._targets)
         target = data.target[:, :] if isinstance(output, str) else data.target[[0, 2]]
         assert target.min() == 0 and target.max() == 1
         assert found.loss(beyond) == pytest.approx(-found.score(beyond), rel=1e-6)

@@ -441,6 +441,24 @@ def test_interrupts(monkeypatch, kind, mode):
         assert np.isfinite(answer(est, X)).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_fits_are_stored_once_trained(monkeypatch, kind):
+    """Until then the fit before stays as it was, but for what scikit-learn's checks write."""
+    from sknatgrad.estimators import _base
+
+    def looking(*arguments):
+        # Those of scikit-learn's callbacks have come.
+        assert {name: vars(est)[name] for name in before} == {**before, "n_features_in_": 3}
+        return best_start(*arguments)
+
+    X, y = load_iris(return_X_y=True)
+    est = fitted(kind, X, y, max_iter=2)
+    before, best_start = dict(vars(est)), _base.best_start
+    monkeypatch.setattr(_base, "best_start", looking)
+    est.fit(X[50:, :3], y[50:])
+    assert est.topology_.n_inputs == 3
+
+
 @pytest.mark.parametrize("place", ["step", "record", "penalty"])
 def test_an_interrupted_pass_leaves_nothing_behind(monkeypatch, place):
     """Neither in parameters and curves, nor in the penalty: all is as after the pass before."""

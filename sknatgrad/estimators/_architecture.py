@@ -2,6 +2,7 @@
 
 from numbers import Integral
 
+import joblib
 import numpy as np
 from scipy import sparse
 
@@ -73,16 +74,30 @@ def _topology(connectivity, sizes, rng):
     )
 
 
-def by_value(setting):
+def architecture_key(estimator, output):
+    """A hash of what the network of an estimator depends on besides the numbers of its ends.
+
+    `output` is what the estimator's parameter of that name stands for.
+    """
+    connectivity, hidden = estimator.connectivity, estimator.hidden_layer_sizes
+    if isinstance(connectivity, list | tuple | Topology):
+        hidden = None
+    reading = output.name, output.activation, estimator.output, estimator.output_activation
+    # Only the regressor has a parameter that says which loss.
+    loss = vars(estimator).get("loss")
+    return joblib.hash(_by_value((estimator.activation, connectivity, hidden, reading, loss)))
+
+
+def _by_value(setting):
     """A setting in lists, tuples and arrays that say all of it, and nothing else, to be hashed.
 
     Activations and outputs may be of a notebook or local to a function, where pickle does not
     find their classes; graphs and sparse matrices keep what they have computed once.
     """
     if isinstance(setting, list | tuple):
-        return [by_value(part) for part in setting]
+        return [_by_value(part) for part in setting]
     if isinstance(setting, Activation | Output):
-        attributes = {name: by_value(value) for name, value in vars(setting).items()}
+        attributes = {name: _by_value(value) for name, value in vars(setting).items()}
         return type(setting).__qualname__, attributes
     if isinstance(setting, Topology):
         levels = [level.units.stop for level in setting.levels]

@@ -165,7 +165,7 @@ class InspectionMixin:
         data = Data(*self._check_known_data(X, y, sample_weight))
         if wanted and data.target is None:
             raise ValueError(f"The {wanted} depends on the targets: pass y.")
-        return Objective(Model(self._network, self._output), data)
+        return Objective(Model(self._network, self._targets.output), data)
 
     @single_thread()
     def _loss(self, X, y, sample_weight):
@@ -173,7 +173,7 @@ class InspectionMixin:
         return objective.evaluate(self._parameters).loss
 
     def _chosen_metric(self, metric, objective):
-        metric = self._resolved_metric(self.metric if metric is None else metric)
+        metric = self._resolved_metric(self.metric if metric is None else metric, self.topology_)
         if metric.needs_target and objective.data.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
