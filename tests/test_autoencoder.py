@@ -48,6 +48,13 @@ def mixed_columns(n=200):
     return np.column_stack(columns).astype(float), ["bernoulli", "poisson", "square", "square"]
 
 
+def on_disk(X):
+    """The same array in a file."""
+    file = np.memmap(tempfile.TemporaryFile(), X.dtype, "w+", shape=X.shape)
+    file[:] = X
+    return file
+
+
 # ------------------------------------------------------------------- consistency
 def test_codes_are_decoded_in_bounded_memory(iris, monkeypatch):
     """Some rows at a time."""
@@ -84,6 +91,19 @@ def test_scores_are_minus_losses(digits, output, batch_size):
         np.average(samples, weights=weight)
     )
     assert est.loss(digits, weight) == pytest.approx(-est.score(digits, sample_weight=weight))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, on_disk])
+def test_rows_of_weight_0_do_not_count(digits, kind):
+    """The score and the loss do not see them, though the output can't have drawn them."""
+    est = make(output="bernoulli").fit(digits)
+    X, weight = digits.copy(), np.arange(400) % 3
+    X[::3] = -1e9
+    counted = est.score(digits[weight > 0], sample_weight=weight[weight > 0])
+    assert est.score(kind(X), sample_weight=weight) == pytest.approx(counted, rel=1e-12)
+    assert est.loss(kind(X), weight) == pytest.approx(-counted, rel=1e-12)
+    with pytest.raises(ValueError, match="targets in"):
+        est.score(kind(X))
 
 
 def test_samples_are_scored_by_their_likelihood(digits):
@@ -389,13 +409,6 @@ def excess(dtype):
     return inside, beyond
 
 
-def on_disk(X):
-    """The same array in a file."""
-    file = np.memmap(tempfile.TemporaryFile(), X.dtype, "w+", shape=X.shape)
-    file[:] = X
-    return file
-
-
 def on_workers(X):
     return pytest.importorskip("dask.array").from_array(X, (20, 3))
 
@@ -413,7 +426,8 @@ def test_rounding_errors_stay_in_the_unit_interval(kind, dtype, output):
     assert found.out_activation_ == want.out_activation_
     assert found.score(beyond) == pytest.approx(want.score(inside), rel=1e-5)
     if kind is not on_workers:
-        data, _ = found._check_training_data(beyond, None, None, reset=False)
+        rows, _ = found._checked_rows(beyond, None, None, reset=False)
+        data = rows.encoded(found._targets)
         target = data.target[:, :] if isinstance(output, str) else data.target[[0, 2]]
         assert target.min() == 0 and target.max() == 1
         assert found.loss(beyond) == pytest.approx(-found.score(beyond), rel=1e-6)

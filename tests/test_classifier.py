@@ -766,6 +766,17 @@ def test_direction_solves_with_the_references_matrix(tiny, metric, mode, damping
     assert_close(system @ flat(*steps), gradient, 1e-7)
 
 
+def test_directions_of_an_output_with_parameters_of_its_own():
+    """Those of the network's parameters: the metric does not mix the two."""
+    X, y = clouds()
+    clf = make((3,), output="scaled_softmax", max_iter=2).fit(X, y)
+    matrix = clf.metric_matrix(X, metric="fisher") + 0.1 * np.eye(clf.topology_.n_parameters)
+    options = {"damping": 0.1, "damping_mode": "absolute"}
+    steps = (clf.direction(X, y, metric=metric, **options) for metric in ("fisher", "euclidean"))
+    direction, gradient = (flat(*step) for step in steps)
+    assert_close(matrix @ direction, gradient, 1e-7)
+
+
 def test_direction_defaults_are_the_estimators():
     """Metric and damping of the estimator, alpha left out."""
     X, y = clouds()
@@ -913,6 +924,33 @@ def test_the_graph_wins_over_hidden_layer_sizes(kind):
     assert clf.topology_.n_outputs == 3 and np.isfinite(clf.loss(X, y))
 
 
+def random_graph(seed):
+    """One link into each of four hidden units, two into each output."""
+    return Topology.random_links([2, 4, 3], [1, 2], random_state=seed)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_another_graph_of_the_same_size_is_refused(method):
+    """Not the old one kept in silence; a graph drawn anew with the same links is the same."""
+    X, y = clouds()
+    clf = make((4,), connectivity=random_graph(0), max_iter=2, warm_start=True).fit(X, y)
+    clf.set_params(connectivity=random_graph(0), hidden_layer_sizes=(9,))
+    getattr(clf, method)(X, y)
+    with pytest.raises(ValueError, match="connectivity"):
+        getattr(clf.set_params(connectivity=random_graph(1)), method)(X, y)
+
+
+def test_masks_that_were_looked_at_are_the_same():
+    """Sparse matrices keep what they have been asked."""
+    X, y = clouds()
+    masks = [sp.csr_array(np.array([[1, 1, 0], [1, 0, 1]])), sp.csr_array(np.eye(3))]
+    clf = make(connectivity=masks, max_iter=2, warm_start=True).fit(X, y)
+    assert all(mask.has_canonical_format for mask in masks)
+    clf.fit(X, y)
+    with pytest.raises(ValueError, match="connectivity"):
+        clf.set_params(connectivity=[masks[0], sp.csr_array(1 - np.eye(3))]).fit(X, y)
+
+
 @pytest.mark.parametrize(
     "connectivity",
     [
@@ -1029,15 +1067,15 @@ def test_n_init_keeps_the_best():
 
 def test_n_init_keeps_the_best_validation_score(monkeypatch):
     """Not the lowest loss of the last pass, after which other parameters were kept."""
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
 
-    seen, run = [], _starts.start_and_run
+    seen, run = [], starts.start_and_run
 
     def noting(*call):
         seen.append(run(*call))
         return seen[-1]
 
-    monkeypatch.setattr(_starts, "start_and_run", noting)
+    monkeypatch.setattr(starts, "start_and_run", noting)
     X, y = clouds(4, 200)
     X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
@@ -1058,9 +1096,9 @@ def test_n_init_with_warm_start(n_jobs):
 
 def test_n_init_survives_a_start_that_fails(monkeypatch):
     """One start that overflows does not spoil the others."""
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
 
-    whole, calls = _starts.start_and_run, []
+    whole, calls = starts.start_and_run, []
 
     def failing(*arguments):
         outcome, state = whole(*arguments)
@@ -1069,7 +1107,7 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
             outcome = replace(outcome, loss=np.nan, error=ValueError("overflow"))
         return outcome, state
 
-    monkeypatch.setattr(_starts, "start_and_run", failing)
+    monkeypatch.setattr(starts, "start_and_run", failing)
     X, y = clouds()
     clf = make(n_init=2, max_iter=5).fit(X, y)
     assert len(calls) == 2 and clf.score(X, y) > 0.9
@@ -1114,6 +1152,24 @@ def test_histories_forget_from_the_front():
     for kept, best in ((5, 4.0), (4, 4.0), (2, 6.0)):
         history.forget(kept)
         assert len(history.losses) == kept and history.best_loss == best
+
+
+@pytest.mark.parametrize("connectivity", [None, 1, 0.5, "paper"])
+def test_warm_starts_hold_out_the_same_rows(monkeypatch, connectivity):
+    """No row that was trained on says when to stop, whether or not links were drawn."""
+    from sknatgrad.estimators import _base
+
+    def recording(*arguments):
+        parts.append(hold_out(*arguments))
+        return parts[-1]
+
+    X, y = clouds()
+    parts = []
+    monkeypatch.setattr(_base, "hold_out", recording)
+    clf = make((8, 6), connectivity=connectivity, early_stopping=True, warm_start=True, max_iter=1)
+    clf.fit(X, y).fit(X, y)
+    (_, first), (_, second) = parts
+    np.testing.assert_array_equal(first.X, second.X)
 
 
 def test_warm_start_refuses_other_classes():

@@ -28,12 +28,12 @@ from sknatgrad.training.history import History
 from sknatgrad.training.penalty import curvature as curvature_module
 from sknatgrad.training.penalty import evidence
 from sknatgrad.training.penalty import noise as noise_module
-from sknatgrad.training.penalty.comparison import criterion
 from sknatgrad.training.penalty.curvature import Curvature
 from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
 from sknatgrad.training.penalty.l2 import Penalty, Strength
 from sknatgrad.training.penalty.noise import _of_free_scale
 from sknatgrad.training.start import target_factor
+from sknatgrad.training.starts import surprise
 
 
 def noisy_classes(n_samples=300, flip_y=0.4):
@@ -167,8 +167,7 @@ def test_starts_are_compared_by_their_evidence(output, alpha):
     evaluation = objective.evaluate(theta)
     want = 30 * evaluation.data_loss / noise + 30 * np.log(noise)
     want -= slow.log_evidence(alpha, standard, noise)
-    assert criterion(objective, theta, True) == pytest.approx(want, rel=1e-9)
-    assert criterion(objective, theta, False) == evaluation.loss
+    assert surprise(objective, evaluation) == pytest.approx(want, rel=1e-9)
 
 
 @pytest.mark.parametrize("output", ["bernoulli", "square", "poisson"])

@@ -441,6 +441,24 @@ def test_interrupts(monkeypatch, kind, mode):
         assert np.isfinite(answer(est, X)).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_fits_are_stored_once_trained(monkeypatch, kind):
+    """Until then the fit before stays as it was, but for what scikit-learn's checks write."""
+    from sknatgrad.estimators import _base
+
+    def looking(*arguments):
+        # Those of scikit-learn's callbacks have come.
+        assert {name: vars(est)[name] for name in before} == {**before, "n_features_in_": 3}
+        return best_start(*arguments)
+
+    X, y = load_iris(return_X_y=True)
+    est = fitted(kind, X, y, max_iter=2)
+    before, best_start = dict(vars(est)), _base.best_start
+    monkeypatch.setattr(_base, "best_start", looking)
+    est.fit(X[50:, :3], y[50:])
+    assert est.topology_.n_inputs == 3
+
+
 @pytest.mark.parametrize("place", ["step", "record", "penalty"])
 def test_an_interrupted_pass_leaves_nothing_behind(monkeypatch, place):
     """Neither in parameters and curves, nor in the penalty: all is as after the pass before."""
@@ -547,10 +565,10 @@ def test_interrupted_parallel_starts(monkeypatch, told, backend):
     """Ctrl-C keeps the starts that have ended, and without any goes on."""
     from joblib import parallel_config
 
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
 
     X, y = load_iris(return_X_y=True)
-    parallel_results = _starts.parallel_results
+    parallel_results = starts.parallel_results
     for n_ended in (0, 1, 2):
         seen = []
 
@@ -563,7 +581,7 @@ def test_interrupted_parallel_starts(monkeypatch, told, backend):
                 if len(seen) == n_ended:
                     raise KeyboardInterrupt
 
-        monkeypatch.setattr(_starts, "parallel_results", interrupting)
+        monkeypatch.setattr(starts, "parallel_results", interrupting)
         est = RiemannianMLPClassifier((4,), n_init=4, n_jobs=2, max_iter=4, random_state=0)
         told.clear()
         with parallel_config(backend):
@@ -574,7 +592,7 @@ def test_interrupted_parallel_starts(monkeypatch, told, backend):
                 continue
             est.fit(X, y)
         assert "Training interrupted by user." in told
-        best = min((outcome for _, outcome, _ in seen), key=lambda outcome: outcome.criterion)
+        _, best, _ = min(seen, key=lambda result: result[0])
         assert est.loss_ == best.loss
         assert np.isfinite(est.predict_proba(X)).all() and est.n_iter_ == 4
 
@@ -588,10 +606,10 @@ def test_signal_during_parallel_starts(monkeypatch, told):
 
     from joblib import parallel_config
 
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
 
     X, y = load_iris(return_X_y=True)
-    parallel_results, start_and_run = _starts.parallel_results, _starts.start_and_run
+    parallel_results, start_and_run = starts.parallel_results, starts.start_and_run
     ended, taken, order = [], threading.Event(), iter(range(2))
 
     def noticing(*arguments):
@@ -607,8 +625,8 @@ def test_signal_during_parallel_starts(monkeypatch, told):
             time.sleep(0.5)  # a busy machine needs a while to tell the main thread
         return start_and_run(*call)
 
-    monkeypatch.setattr(_starts, "parallel_results", noticing)
-    monkeypatch.setattr(_starts, "start_and_run", ringing)
+    monkeypatch.setattr(starts, "parallel_results", noticing)
+    monkeypatch.setattr(starts, "start_and_run", ringing)
     est = RiemannianMLPClassifier((4,), n_init=2, n_jobs=2, max_iter=4, random_state=0)
     # Processes in the background of a script ignore this signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -652,15 +670,19 @@ def test_best_start_whatever_ends_first(monkeypatch, losses):
     """Of equal starts the first one, in any order in which they end."""
     from itertools import permutations
 
-    from sknatgrad.estimators import _starts
+    from sknatgrad.training import starts
     from sknatgrad.training.session import Outcome
 
-    outcomes = [Outcome(1, 1, loss, False, criterion=loss) for loss in losses]
+    outcomes = [Outcome(1, 1, loss, False) for loss in losses]
+    ended = [
+        (starts._rank(number, outcome, outcome.loss), outcome, number)
+        for number, outcome in enumerate(outcomes)
+    ]
     chosen = set()
     for order in permutations(range(3)):
-        results = [(number, outcomes[number], number) for number in order]
-        monkeypatch.setattr(_starts, "_results", lambda *_, results=results: results)
-        chosen.add(_starts.best_start([], None)[1])
+        results = [ended[number] for number in order]
+        monkeypatch.setattr(starts, "_results", lambda *_, results=results: results)
+        chosen.add(starts.best_start([], None)[1])
     assert len(chosen) == 1
 
 

@@ -2,9 +2,11 @@
 
 from numbers import Integral
 
+import joblib
 import numpy as np
 
 from ..network import Topology
+from ..training.by_value import by_value
 
 # The links a unit of the paper's sparse auto-encoder.
 _PAPER_LINKS = 5
@@ -68,3 +70,17 @@ def _topology(connectivity, sizes, rng):
         "it must be None, links a unit (int), a density in (0, 1] (float), 'paper', a list of "
         f"masks (n_in, n_out) or a Topology; got {connectivity!r}."
     )
+
+
+def architecture_key(estimator, output):
+    """A hash of what the network of an estimator depends on besides the numbers of its ends.
+
+    `output` is what the estimator's parameter of that name stands for.
+    """
+    connectivity, hidden = estimator.connectivity, estimator.hidden_layer_sizes
+    if isinstance(connectivity, list | tuple | Topology):
+        hidden = None
+    reading = output.name, output.activation, estimator.output, estimator.output_activation
+    # Only the regressor has a parameter that says which loss.
+    loss = vars(estimator).get("loss")
+    return joblib.hash(by_value((estimator.activation, connectivity, hidden, reading, loss)))

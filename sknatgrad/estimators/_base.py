@@ -17,21 +17,20 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import get_metric
-from ..network import Network, Topology
+from ..network import Network
 from ..training import STEP_RULES, Stopping
-from ..training.by_value import by_value
 from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
-from ..training.state import Model
+from ..training.starts import best_start
 from ..training.steps.path import Path
 from ..training.trainer import INTERRUPTED
-from ._architecture import build_topology, layer_sizes
+from ._architecture import architecture_key, build_topology, layer_sizes
 from ._auto_metric import auto_metric
 from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out, validation_data
+from ._plan import Plan
 from ._prediction import PredictionMixin
-from ._starts import best_start
 from ._versioned import VersionedMixin
 from ._weights import check_total_weight, without_zero_weights
 
@@ -77,33 +76,31 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
     }
 
     # ------------------------------------------------------------ to override
-    def _check_training_data(self, X, y, sample_weight, reset):
-        """Validated `Data`, and y as checked; on reset learns what the targets are."""
+    def _checked_rows(self, X, y, sample_weight, reset):
+        """`CheckedRows` or `Partitions`, and their targets, or enough of them to learn from."""
         raise NotImplementedError
 
-    def _n_output_units(self):
-        """How many output units the targets need."""
+    def _learn_targets(self, y, weight):
+        """What reads targets like these: `ClassTargets`, `NumericTargets` or `OwnTargets`."""
         raise NotImplementedError
 
-    def _scorer(self, held_out):
-        """What scores held-out `Data`, checked before work starts.
+    def _targets_of_stream(self, y):
+        """The same in `partial_fit`, which may pass more."""
+        if self.__sklearn_is_fitted__():
+            return self._targets
+        return self._learn_targets(y, None)
 
-        A function of (bound output, output pre-activations, encoded target, weight), or
-        None for minus the loss.
-        """
-        raise NotImplementedError
-
-    def _stratify(self, y):
-        """Classes to keep the proportions of in a validation split, or None."""
+    def _check_network(self, topology):
+        """Raise ValueError if the estimator can't do with this one."""
 
     # ---------------------------------------------------------------- fitting
     def _validate_params(self):
         if not get_config()["skip_parameter_validation"]:
             super()._validate_params()
 
-    def _settings(self):
+    def _settings(self, topology):
         return Settings(
-            metric=self._resolved_metric(self.metric),
+            metric=self._resolved_metric(self.metric, topology),
             damping=self.damping,
             damping_mode=self.damping_mode,
             learning_rate=self.learning_rate,
@@ -117,9 +114,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
-    def _resolved_metric(self, name):
+    def _resolved_metric(self, name, topology):
         if isinstance(name, str) and name == "auto":
-            name = auto_metric(self.topology_)
+            name = auto_metric(topology)
         return get_metric(name, self.n_mc_samples)
 
     def _fit(self, X, y, sample_weight, validation):
@@ -127,36 +124,40 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         self._validate_params()
         observer = begin_fit(self, X, y, sample_weight)
         with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=True)
-            data, y = without_zero_weights(data, y)
+            rows, y = self._checked_rows(X, y, sample_weight, reset=True)
+            targets = self._learn_targets(y, rows.weight)
+            data, y = without_zero_weights(rows.encoded(targets), y)
             check_total_weight(data, "training")
-            validation = validation_data(self, *validation)
-            trained = self._train(data, y, validation, observer)
+            validation = validation_data(self, targets, *validation)
+            trained = self._train(targets, data, y, validation, observer)
         self._finish(*trained)
         observer.finish()
-        self._warn_of(trained[0])
+        self._warn_of(trained[1])
         return self
 
-    def _train(self, data, y, validation, observer):
-        """What `_finish` stores: outcome, state, settings, samples seen before."""
+    def _train(self, targets, data, y, validation, observer):
+        """What `_finish` stores: plan, outcome, state, samples seen before."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
-        model, settings = self._model(data, rng, warm), self._settings()
         if validation is None and self.early_stopping:
-            data, validation = hold_out(data, self._stratify(y), self.validation_fraction, rng)
-        n_samples = data.X.shape[0]
+            # Before links are drawn, which warm fits do not do: they hold out the same rows.
+            data, validation = hold_out(data, targets.strata(y), self.validation_fraction, rng)
+        plan = self._plan(targets, data, rng, warm)
+        settings, n_samples = plan.settings, data.X.shape[0]
         if data.whole_batches_only:
             settings = settings.of_whole_batches(n_samples)
         averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
-        settings.metric.check(self.topology_, n_samples, self.topology_.n_outputs, averaged)
+        topology = plan.network.topology
+        settings.metric.check(topology, n_samples, topology.n_outputs, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
-        scored = None if validation is None else (validation, self._scorer(validation))
+        scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
+        watchers = observer.of_starts(self.n_init, plan.attributes)
         calls = [
-            (model, settings, data, seed, deepcopy(previous), scored, watcher)
-            for seed, watcher in zip(seeds, observer.of_starts(self.n_init), strict=True)
+            (plan.model, settings, data, seed, deepcopy(previous), scored, watcher)
+            for seed, watcher in zip(seeds, watchers, strict=True)
         ]
-        return *best_start(calls, self.n_jobs), settings, self.t_ if warm else 0
+        return plan, *best_start(calls, self.n_jobs), self.t_ if warm else 0
 
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
@@ -172,21 +173,25 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             )
         first = not self.__sklearn_is_fitted__()
         with self._unharmed():
-            data, y = self._check_training_data(X, y, sample_weight, reset=first, **known)
-            data, _ = without_zero_weights(data, y)
-            trained = self._train_on(data, first)
+            rows, y = self._checked_rows(X, y, sample_weight, reset=first)
+            targets = self._targets_of_stream(y, **known)
+            data, _ = without_zero_weights(rows.encoded(targets), y)
+            trained = self._train_on(targets, data, first)
         # An interrupted call leaves all as it was: the rows may come again.
-        if first or trained[0].n_iter:
+        if first or trained[1].n_iter:
             self._finish(*trained)
-        self._warn_of(trained[0])
+        self._warn_of(trained[1])
         return self
 
-    def _train_on(self, data, first):
+    def _train_on(self, targets, data, first):
         """One pass over the next rows of a stream; returns as `_train`."""
         rng = check_random_state(self.random_state)
-        model = self._model(data, rng, keep=not first)
-        settings = replace(self._settings(), streaming=True)
-        settings.metric.check(self.topology_, data.X.shape[0], self.topology_.n_outputs)
+        plan = self._plan(targets, data, rng, keep=not first)
+        if not first:
+            plan = replace(plan, dtype=self._dtype)
+        model, settings = plan.model, replace(plan.settings, streaming=True)
+        topology = plan.network.topology
+        settings.metric.check(topology, data.X.shape[0], topology.n_outputs)
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
         if first:
             state = begin_stream(model, settings, data, rng)
@@ -201,12 +206,13 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         outcome = run(model, settings, data, state, observer=observer)
         if outcome.error is not None:
             raise outcome.error
-        return outcome, state, settings, max(0, seen + n_new - data.X.shape[0])
+        return plan, outcome, state, max(0, seen + n_new - data.X.shape[0])
 
     @contextmanager
     def _unharmed(self):
         """A fit that fails before it has trained leaves the estimator as it was.
 
+        All is stored at its end, except what scikit-learn's checks learn of the features.
         However it ends, NumPy warns as before: an interrupt may come while an inner
         `errstate` is being left, which then never is. What is too small for a float is 0.
         """
@@ -219,9 +225,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             vars(self).update(before)
             raise
 
-    def _finish(self, outcome, state, settings, seen):
+    def _finish(self, plan, outcome, state, seen):
         """Store what was learned, then say if training ended in an overflow."""
-        self._store(outcome, state, settings, seen)
+        self._store(plan, outcome, state, seen)
         if outcome.error is not None:
             raise outcome.error
 
@@ -237,48 +243,39 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
                 stacklevel=caller_level(),
             )
 
-    def _model(self, data, rng, keep):
-        sizes = layer_sizes(data.X.shape[1], self.hidden_layer_sizes, self._n_output_units())
+    def _plan(self, targets, data, rng, keep):
+        """The `Plan` of a fit of these rows: of the network that there is, if it is to `keep`."""
+        output, key = targets.output, architecture_key(self, targets.output)
+        sizes = layer_sizes(data.X.shape[1], self.hidden_layer_sizes, targets.n_units)
         if keep:
-            self._check_same_architecture(sizes)
+            self._check_same_architecture(sizes, key)
+            network = self._network
         else:
-            self._architecture = self._architecture_key()
-            self.topology_ = build_topology(self.connectivity, sizes, rng)
-            self._network = Network.build(self.topology_, self.activation, self._output.activation)
-        return Model(self._network, self._output)
+            topology = build_topology(self.connectivity, sizes, rng)
+            network = Network.build(topology, self.activation, output.activation)
+        self._check_network(network.topology)
+        return Plan(targets, network, key, self._settings(network.topology), data.X.dtype)
 
-    def _architecture_key(self):
-        """What the network depends on besides the layer sizes."""
-        connectivity, hidden = self.connectivity, self.hidden_layer_sizes
-        if isinstance(connectivity, Topology):
-            connectivity = (connectivity.n_inputs, connectivity.n_units, connectivity.n_parameters)
-        if isinstance(connectivity, list | tuple):
-            hidden = None
-        output = self._output.name, self._output.activation, self.output, self.output_activation
-        # Only the regressor has a parameter that says which loss.
-        loss = vars(self).get("loss")
-        return joblib.hash(by_value((self.activation, connectivity, hidden, output, loss)))
-
-    def _check_same_architecture(self, sizes):
+    def _check_same_architecture(self, sizes, key):
         ends = self.topology_.n_inputs, self.topology_.n_outputs
-        if self._architecture != self._architecture_key() or ends != (sizes[0], sizes[-1]):
+        if self._architecture != key or ends != (sizes[0], sizes[-1]):
             raise ValueError(
                 "hidden_layer_sizes, activation, connectivity, output, loss or the number of "
                 "features or outputs have changed since the network was fitted: set them back, "
                 "or fit anew with warm_start=False."
             )
 
-    def _store(self, outcome, state, settings, seen):
-        history = state.history
+    def _store(self, plan, outcome, state, seen):
+        history, topology = state.history, plan.network.topology
         with np.errstate(under="ignore"):
             parameters = state.coordinates.outward(state.path.average)
         fitted = {
+            **plan.attributes,
             "_state": state,
-            "metric_": settings.metric,
             "_parameters": parameters,
             "_stored": parameters.copy(),
             "alpha_": state.strength.alpha,
-            "feature_alpha_": state.strength.of_features(self.topology_.n_inputs),
+            "feature_alpha_": state.strength.of_features(topology.n_inputs),
             "n_iter_": outcome.n_iter,
             "t_": seen + outcome.n_seen,
             "loss_": outcome.loss,
@@ -290,9 +287,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             "learning_rate_curve_": history.rates,
             "time_curve_": history.times,
             "n_rejected_steps_": history.n_rejected,
-            "n_layers_": len(self.topology_.levels) + 1,
-            "n_outputs_": self.topology_.n_outputs,
-            "out_activation_": self._output.link_name,
+            "n_layers_": len(topology.levels) + 1,
+            "n_outputs_": topology.n_outputs,
+            "out_activation_": plan.targets.output.link_name,
         }
         # At once: an interrupt may come anywhere.
         vars(self).update(fitted)

@@ -54,23 +54,25 @@ class PassObserver:
 
     def __init__(self, verbose=False, context=None, start=None, **data):
         self.verbose, self._context, self._data = verbose, context, data
-        self._start, self._pass = start, None
+        self._start, self._pass, self._untrained = start, None, {}
 
-    def of_starts(self, n_starts):
-        """One observer a start, made before any is sent to another process."""
-        if n_starts == 1:
-            return [self]
-        return [
-            PassObserver(self.verbose, self._of_start(number), number, **self._data)
-            for number in range(n_starts)
-        ]
+    def of_starts(self, n_starts, untrained):
+        """One observer a start, made before any is sent to another process.
+
+        `untrained` are attributes of the estimator besides its parameters.
+        """
+        several = n_starts > 1
+        starts = [self._of_start(number) for number in range(n_starts)] if several else [self]
+        for start in starts:
+            start._untrained = untrained
+        return starts
 
     def _of_start(self, number):
-        """The context of a start, None without callbacks."""
-        if self._context is None:
-            return None
-        n_passes = self._data["estimator"].max_iter
-        return self._context.subcontext(task_name="start", task_id=number, max_subtasks=n_passes)
+        context = self._context
+        if context is not None:
+            n_passes = self._data["estimator"].max_iter
+            context = context.subcontext(task_name="start", task_id=number, max_subtasks=n_passes)
+        return PassObserver(self.verbose, context, number, **self._data)
 
     @property
     def _tells_starts(self):
@@ -103,7 +105,8 @@ class PassObserver:
 
     def _end(self, context, parameters):
         return context.call_on_fit_task_end(
-            **self._data, reconstruction_attributes=lambda: {"_parameters": parameters()}
+            **self._data,
+            reconstruction_attributes=lambda: {**self._untrained, "_parameters": parameters()},
         )
 
     def finish(self):

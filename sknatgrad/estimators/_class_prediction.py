@@ -11,7 +11,7 @@ class ClassPredictionMixin:
     """Classes of rows, their probabilities and logits, from the output pre-activations."""
 
     def _proba(self, v):
-        return self._labels.probabilities(self._bound_output.mean(v).T)
+        return self._targets.labels.probabilities(self._bound_output.mean(v).T)
 
     def predict(self, X):
         """Most probable class of each row (for multilabel targets a 0/1 matrix).
@@ -26,7 +26,7 @@ class ClassPredictionMixin:
             A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         v = self._output_values(self._check_X(X))
-        return self._labels.decode(self._bound_output.logits(v).T)
+        return self._targets.labels.decode(self._bound_output.logits(v).T)
 
     def predict_proba(self, X):
         """Probability of each class (of each label, for multilabel targets).
@@ -51,7 +51,7 @@ class ClassPredictionMixin:
         if logs is None:
             with np.errstate(divide="ignore"):
                 return in_precision(np.log(self._proba(v)), X.dtype)
-        log_proba = self._labels.log_probabilities(*logs, self._output.discrete)
+        log_proba = self._targets.labels.log_probabilities(*logs, self._targets.output.discrete)
         log_proba = in_precision(log_proba.T, X.dtype)
         if X.dtype == np.float64:
             return log_proba
@@ -73,8 +73,8 @@ class ClassPredictionMixin:
         """
         X = self._check_X(X)
         logits = self._bound_output.logits(self._output_values(X)).T
-        if self._labels.single and logits.shape[1] == 2:
+        if self._targets.labels.single and logits.shape[1] == 2:
             logits = logits[:, 1:] - logits[:, :1]
-        if self._labels.single and logits.shape[1] == 1:
+        if self._targets.labels.single and logits.shape[1] == 1:
             logits = logits[:, 0]
         return in_precision(logits, X.dtype)

@@ -1,5 +1,7 @@
 """Checks of the data that estimators are given."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
@@ -8,6 +10,26 @@ from ..training.data.rows import SlicedRows, is_sliceable
 
 DTYPES = (np.float64, np.float32)
 _TIMES = "date", "duration", "nat", "period", "time"
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Checked rows in memory or on a disk, their targets not encoded yet.
+
+    Attributes
+    ----------
+    X : ndarray, CSR array or SlicedRows of shape (n_samples, n_features)
+    y : ndarray or None
+    weight : ndarray of shape (n_samples,) or None
+    """
+
+    X: object
+    y: np.ndarray | None
+    weight: np.ndarray | None
+
+    def encoded(self, targets):
+        """The rows as `Data`, by ``targets(X, y, weight)``."""
+        return targets(self.X, self.y, self.weight)
 
 
 def checked(estimator, X, y="no_validation", *, reset, **options):

@@ -46,8 +46,8 @@ def hold_out(data, stratify, fraction, rng):
     return data.rows(np.sort(train)), data.rows(np.sort(held_out))
 
 
-def validation_data(estimator, X_val, y_val, sample_weight_val):
-    """`Data` of the rows given to `fit` for early stopping; None without.
+def validation_data(estimator, targets, X_val, y_val, sample_weight_val):
+    """`Data` of the rows given to `fit` for early stopping, by `targets`; None without.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def validation_data(estimator, X_val, y_val, sample_weight_val):
         raise ValueError("X_val needs y_val.")
     if is_partitioned(X_val):
         raise ValueError("X_val must be rows in memory: pass X_val.compute(), y_val.compute().")
-    checked = estimator._check_training_data(X_val, y_val, sample_weight_val, reset=False)
-    data, _ = without_zero_weights(*checked)
+    rows, y = estimator._checked_rows(X_val, y_val, sample_weight_val, reset=False)
+    data, _ = without_zero_weights(rows.encoded(targets), y)
     check_total_weight(data, "validation")
     return data
 

@@ -15,7 +15,11 @@ _LARGEST_DENSE = 20_000
 
 
 class InspectionMixin:
-    """Parameters, loss, directions and metric matrices of a fitted network."""
+    """Parameters, loss, directions and metric matrices of a fitted network.
+
+    An output's own parameters (`output_coefs_`) have a block of the metric to themselves:
+    what is said of those of the network does not depend on it.
+    """
 
     @property
     def coefs_(self):
@@ -34,7 +38,7 @@ class InspectionMixin:
         return split(self.topology_, in_precision(theta, self._dtype))
 
     def set_coefs(self, coefs, intercepts):
-        """Put parameters into the fitted network.
+        """Put parameters into the fitted network; its output keeps its own.
 
         Parameters
         ----------
@@ -89,7 +93,8 @@ class InspectionMixin:
         Returns
         -------
         coef_steps, intercept_steps : list of array
-            Laid out like `coefs_` and `intercepts_`.
+            Laid out like `coefs_` and `intercepts_`. The output's own parameters, which
+            the metric does not mix with these, have a step that is not returned.
 
         Raises
         ------
@@ -140,7 +145,8 @@ class InspectionMixin:
         -------
         ndarray of shape (1 + fan_in, 1 + fan_in) or (n_parameters, n_parameters)
             Bias first, incoming units in increasing order; without `layer` and
-            `unit` the whole matrix, unit by unit in topological order.
+            `unit` the whole matrix, unit by unit in topological order, that of all
+            biases and weights. The output's own parameters have another.
 
         Raises
         ------
@@ -160,7 +166,7 @@ class InspectionMixin:
         data = Data(*self._check_known_data(X, y, sample_weight))
         if wanted and data.target is None:
             raise ValueError(f"The {wanted} depends on the targets: pass y.")
-        return Objective(Model(self._network, self._output), data)
+        return Objective(Model(self._network, self._targets.output), data)
 
     @single_thread()
     def _loss(self, X, y, sample_weight):
@@ -168,7 +174,7 @@ class InspectionMixin:
         return objective.evaluate(self._parameters).loss
 
     def _chosen_metric(self, metric, objective):
-        metric = self._resolved_metric(self.metric if metric is None else metric)
+        metric = self._resolved_metric(self.metric if metric is None else metric, self.topology_)
         if metric.needs_target and objective.data.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
         metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)

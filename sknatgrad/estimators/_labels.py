@@ -1,4 +1,4 @@
-"""Class labels as targets of a network, and back."""
+"""Class labels as numbers, and back."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -10,8 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ..numerics.arithmetic import safe_divide
-from ..training.data.dataset import Data
-from ._weights import times_class_weight
 
 
 def dense_labels(y):
@@ -239,30 +237,3 @@ class Labels:
         if logits.shape[1] == 1 and len(self.all) == 2:
             return (logits[:, 0] > 0).astype(int)
         return logits.argmax(axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassTargets:
-    """Makes `Data` of rows and their classes.
-
-    Attributes
-    ----------
-    labels : Labels
-    discrete : bool
-        Whether targets are class numbers.
-    class_weight : ndarray of shape (n_classes,) or None
-    """
-
-    labels: Labels
-    discrete: bool
-    class_weight: np.ndarray | None
-
-    def __call__(self, X, y, weight):
-        """The rows X with classes y and sample weights."""
-        target = self.labels.encode(y, self.discrete)
-        if self.class_weight is None:
-            return Data(X, target, weight)
-        number = target if self.discrete else self.labels.encode(y, discrete=True)
-        factor = self.class_weight[number]
-        counts = np.ones(len(y)) if weight is None else weight
-        return Data(X, target, times_class_weight(weight, factor), counts)

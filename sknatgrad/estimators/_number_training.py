@@ -4,8 +4,8 @@ import numpy as np
 from scipy import sparse
 
 from ..training.data.rows import is_partitioned
-from ._data import check_length, checked, refuse_dates
-from ._numbers import MeanR2, NumericTargets, as_numbers, numeric_output
+from ._data import CheckedRows, check_length, checked, refuse_dates
+from ._numbers import NumericTargets, as_numbers, numeric_output
 from ._partitioned import Partitions
 from ._weights import check_weights
 
@@ -13,28 +13,21 @@ _OUTPUT_OF_LOSS = {"squared_error": "square", "poisson": "poisson"}
 
 
 class NumberTrainingMixin:
-    """Checks of rows and numbers before a fit, and the score of held-out ones."""
+    """Checks of rows and numbers before a fit."""
 
-    def _check_training_data(self, X, y, sample_weight, reset):
+    def _checked_rows(self, X, y, sample_weight, reset):
         if sparse.issparse(y):
             raise ValueError("Sparse targets are not supported: pass y.toarray().")
-        parts = None
         if is_partitioned(X):
-            parts = Partitions(self, X, y, sample_weight, reset, numeric=True)
-            dtype, y = parts.dtype, parts.targets
-        else:
-            refuse_dates(y, "y")
-            X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
-            dtype, weight = X.dtype, check_weights(sample_weight, X)
-        if reset:
-            self._dtype = dtype
-            self._one_target = y.ndim == 1
-            self._n_targets = 1 if y.ndim == 1 else y.shape[1]
-            self._output = self._choose_output()
-        encode = NumericTargets(self._n_targets, self._output)
-        if parts is None:
-            return encode(X, y, weight), y
-        return parts.encoded(encode, "numbers"), y
+            rows = Partitions(self, X, y, sample_weight, reset, numeric=True)
+            return rows, rows.examples
+        refuse_dates(y, "y")
+        X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
+        return CheckedRows(X, y, check_weights(sample_weight, X)), y
+
+    def _learn_targets(self, y, weight):
+        shape = y.shape[1:]
+        return NumericTargets(shape, self._choose_output(shape[0] if shape else 1))
 
     def _check_known_data(self, X, y, sample_weight):
         X, weight = self._check_X(X), check_weights(sample_weight, X)
@@ -43,10 +36,10 @@ class NumberTrainingMixin:
             check_length(X, y)
             if not np.isfinite(y).all():
                 raise ValueError("y contains NaN or infinity.")
-            y = NumericTargets(self._n_targets, self._output)(X, y, weight).target
+            y = self._targets(X, y, weight).target
         return X, y, weight
 
-    def _choose_output(self):
+    def _choose_output(self, n_targets):
         name, own = self.output, _OUTPUT_OF_LOSS[vars(self)["loss"]]
         if isinstance(name, str) and name == "auto":
             name = own
@@ -54,10 +47,4 @@ class NumberTrainingMixin:
             raise ValueError(
                 f"loss='poisson' and output={name!r} contradict each other: set only one of them."
             )
-        return numeric_output(name, self.output_activation, self._n_targets)
-
-    def _n_output_units(self):
-        return self._n_targets
-
-    def _scorer(self, held_out):
-        return MeanR2.on(held_out)
+        return numeric_output(name, self.output_activation, n_targets)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ..numerics.moments import weighted_moments
-from ..outputs import get_output
+from ..outputs import Output, get_output
 from ..training.data.dataset import Data
 from ._data import refuse_dates
 
@@ -65,12 +65,15 @@ class NumericTargets:
 
     Attributes
     ----------
-    n_targets : int
+    shape : tuple of int
+        Of the targets of a row: () where they are one number.
     output : Output
     """
 
-    n_targets: int
-    output: object
+    shape: tuple
+    output: Output
+
+    kind = "numbers"
 
     def __call__(self, X, y, weight):
         """The rows X with targets y, of any value in rows of weight 0, and sample weights.
@@ -82,13 +85,26 @@ class NumericTargets:
             if they are dates or times.
         """
         target = as_numbers(y).reshape(len(y), -1).T
-        if len(target) != self.n_targets:
-            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_targets}.")
+        if len(target) != self.n_units:
+            raise ValueError(f"y has {len(target)} targets, the fit had {self.n_units}.")
         if weight is not None and not weight.all():
             # Rows on workers stay there.
             target = np.where(weight > 0, target, _POSSIBLE)
         self.output.check_target(target)
         return Data(X, clipped(self.output, target).astype(float, copy=False), weight)
+
+    @property
+    def n_units(self):
+        """How many output units they need."""
+        return self.shape[0] if self.shape else 1
+
+    def strata(self, y):
+        """Any rows may be held out."""
+        return None
+
+    def scorer(self, held_out):
+        """What scores held-out `Data`, a `MeanR2`."""
+        return MeanR2.on(held_out)
 
 
 def as_numbers(y):
@@ -104,14 +120,35 @@ class OwnTargets:
 
     Attributes
     ----------
+    n_units : int
+        How many output units they need: one a feature.
     output : Output
     """
 
-    output: object
+    n_units: int
+    output: Output
+
+    kind = "inputs"
 
     def __call__(self, X, y, weight):
-        """The rows X, checked, with sample weights."""
+        """The rows X, checked, of any value in those of weight 0, with sample weights.
+
+        Raises
+        ------
+        ValueError
+            If the output can't have drawn them.
+        """
+        weighing = X if weight is None or weight.all() else X[weight > 0]
+        self.output.check_target(weighing.T)
         return Data(X, clipped(self.output, X.T), weight, reconstructs=True)
+
+    def strata(self, y):
+        """Any rows may be held out."""
+        return None
+
+    def scorer(self, held_out):
+        """Held-out rows are scored by minus their loss."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)

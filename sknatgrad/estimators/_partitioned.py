@@ -44,7 +44,7 @@ def one_row(X):
 
 
 class Partitions:
-    """Checked rows on workers, their targets not encoded yet.
+    """`CheckedRows` on workers.
 
     Parameters
     ----------
@@ -63,6 +63,9 @@ class Partitions:
     ValueError
         If arrays do not fit together, or a partition holds what can't be learned from.
     """
+
+    # It is in the pieces.
+    weight = None
 
     def __init__(self, estimator, X, y, sample_weight, reset, numeric):
         import dask
@@ -94,19 +97,19 @@ class Partitions:
         return np.where(np.isfinite(ends), ends, 0)
 
     @property
-    def targets(self):
+    def examples(self):
         """Targets among which are all classes, or some rows of numbers or several columns."""
         return np.concatenate(self._examples)
 
-    def encoded(self, encode, targets):
-        """The rows with ``encode(X, y, weight)``, as `PartitionedData`; `targets` as there."""
+    def encoded(self, targets):
+        """The rows as `PartitionedData`, each part by ``targets(X, y, weight)``."""
         import dask
 
         task = on_workers(_encoded)
-        shared = dask.delayed(encode, traverse=False)
+        shared = dask.delayed(targets, traverse=False)
         pieces = dask.persist(*(task(piece, shared) for piece in self._pieces))
         total = float(sum(dask.compute(*map(on_workers(_weight), pieces))))
-        return PartitionedData(pieces, RemoteRows(self.shape, self.dtype), total, targets)
+        return PartitionedData(pieces, RemoteRows(self.shape, self.dtype), total, targets.kind)
 
 
 @dataclass
@@ -182,5 +185,5 @@ def _weight(data):
     return data.total_weight
 
 
-def _encoded(piece, encode):
-    return encode(piece.X, piece.y, piece.weight)
+def _encoded(piece, targets):
+    return targets(piece.X, piece.y, piece.weight)

@@ -50,7 +50,7 @@ class PredictionMixin:
 
     @property
     def _bound_output(self):
-        return self._output.with_parameters(self._parameters[self.topology_.n_parameters :])
+        return self._targets.output.with_parameters(self._parameters[self.topology_.n_parameters :])
 
     def _check_X(self, X):
         check_is_fitted(self)

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
+from ..training.data.rows import is_partitioned
 from ._by_blocks import in_memory, lazy_on_dask
 from ._data import DTYPES, refuse_dates
 from ._numbers import clipped
@@ -20,7 +21,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     @property
     def _n_features_out(self):
-        return self.topology_.levels[self._code_level()].n_units
+        return self.topology_.levels[self._code_level(self.topology_)].n_units
 
     def transform(self, X):
         """Code of each row: the activities of the code layer.
@@ -35,7 +36,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             A lazy Dask array for rows of Dask; see doc/scaling.md.
         """
         X = self._check_X(X)
-        units = self.topology_.levels[self._code_level()].units
+        units = self.topology_.levels[self._code_level(self.topology_)].units
         codes = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
         for chunk in self._prediction_chunks(X):
             codes[chunk] = self._linearize(X[chunk]).a[units].T
@@ -62,7 +63,7 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"codes must have {self._n_features_out} columns.")
         if self.topology_.layer_sizes is None:
             raise ValueError("inverse_transform needs a layered topology.")
-        first = self._code_level() + 1
+        first = self._code_level(self.topology_) + 1
         coefs, intercepts = self._split(self._parameters)
         layers = coefs[first:], intercepts[first:], self._network.activations[first:]
         rows = np.empty((len(codes), self.topology_.n_outputs))
@@ -123,33 +124,37 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             ones, negative counts.
         """
         X = self._check_X(X)
-        self._output.check_target(X.T)
+        self._targets.output.check_target(X.T)
         scores = np.empty(X.shape[0])
         for chunk in self._prediction_chunks(X):
             rows = X[chunk]
             target = rows.toarray().T if sparse.issparse(rows) else rows.T
             v = self._linearize(rows).output_preactivations
             with quiet():
-                scores[chunk] = -self._bound_output.loss(v, clipped(self._output, target))
+                scores[chunk] = -self._bound_output.loss(v, clipped(self._targets.output, target))
         return scores
 
     def score(self, X, y=None, sample_weight=None):
-        """Mean of `score_samples`; larger is better.
+        """Mean of `score_samples`, minus the loss; larger is better.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, Dask collection} of shape (n_samples, n_features)
         y : ignored
         sample_weight : {array-like, Dask collection} of shape (n_samples,), optional
+            Rows of weight 0 do not count; those of Dask must be possible all the same.
 
         Returns
         -------
         float
         """
+        if not is_partitioned(X):
+            (weight,) = in_memory(sample_weight)
+            return -self._loss(X, None, weight)
         scores, weight = in_memory(self.score_samples(X), sample_weight)
         return float(np.average(scores, weights=check_weights(weight, scores)))
 
-    def _code_level(self):
+    def _code_level(self, topology):
         """The number of the code's level: the one asked for, or the narrowest hidden one.
 
         Raises
@@ -157,14 +162,14 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ValueError
             If the network has no such level.
         """
-        levels = enumerate(self.topology_.level_outputs)
+        levels = enumerate(topology.level_outputs)
         hidden = [number for number, outputs in levels if outputs is None]
         if not hidden:
             raise ValueError(
                 "hidden_layer_sizes or connectivity must name at least one hidden layer: the code."
             )
         if self.code_layer is None:
-            return min(hidden, key=lambda number: self.topology_.levels[number].n_units)
+            return min(hidden, key=lambda number: topology.levels[number].n_units)
         if self.code_layer >= len(hidden):
             raise ValueError(
                 f"code_layer={self.code_layer} is not one of the {len(hidden)} hidden layers."

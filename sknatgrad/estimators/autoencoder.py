@@ -283,10 +283,8 @@ class RiemannianAutoEncoder(
         """
         return self._partial_fit(X, None, sample_weight)
 
-    def _model(self, data, rng, keep):
-        model = super()._model(data, rng, keep)
-        self._code_level()
-        return model
+    def _check_network(self, topology):
+        self._code_level(topology)
 
     def loss(self, X, sample_weight=None):
         """Mean ``-ln omega(X)`` in nats, without penalty: minus `score`.

@@ -301,7 +301,7 @@ class RiemannianMLPClassifier(
                 "class_weight='balanced' needs all rows at once and can't be used in partial_fit: "
                 "give a dict of weights."
             )
-        return self._partial_fit(X, y, sample_weight, named=(classes,))
+        return self._partial_fit(X, y, sample_weight, classes=classes)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -319,7 +319,7 @@ class RiemannianMLPRegressor(
         """
         X = self._check_X(X)
         mean = in_precision(self._bound_output.mean(self._output_values(X)).T, X.dtype)
-        return mean[:, 0] if self._one_target else mean
+        return mean if self._targets.shape else mean[:, 0]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 `session` runs a training, which `assembly` makes of its parts: `data` (rows, their
 units, the mean loss on them), `penalty` (and how strong it is to be), `steps` (directions,
 rates, passes) and a `trainer` that repeats passes and says when to stop. A `state` is all
-that a later call needs to go on.
+that a later call needs to go on. `starts` runs several trainings, of which it keeps the best.
 """
 
 from .data.coordinates import Coordinates

@@ -2,8 +2,10 @@
 
 import joblib
 import numpy as np
+from scipy import sparse
 
 from ..metrics import Metric, Modulus, Reduction
+from ..network import Topology
 from ..network.activations import Activation
 from ..outputs import Output
 
@@ -12,7 +14,8 @@ def by_value(setting):
     """A description of a setting, equal for equal ones; later changes do not reach it.
 
     Parts of a training are described by class name and attributes: their classes may be
-    of a notebook or local to a function, where pickle does not find them.
+    of a notebook or local to a function, where pickle does not find them. Graphs and sparse
+    matrices are their links and entries, without what they have computed once.
     """
     if isinstance(setting, list | tuple):
         return tuple(map(by_value, setting))
@@ -20,6 +23,13 @@ def by_value(setting):
         return tuple((name, by_value(value)) for name, value in setting.items())
     if isinstance(setting, np.ndarray):
         return joblib.hash(setting)
+    if isinstance(setting, Topology):
+        levels = [level.units.stop for level in setting.levels]
+        links = setting.row_starts, setting.source
+        return by_value((setting.n_inputs, levels, links, setting.outputs, setting.order))
+    if sparse.issparse(setting):
+        rows = sparse.csr_array(setting)
+        return by_value((rows.shape, rows.indptr, rows.indices, rows.data))
     if isinstance(setting, Activation | Output | Metric | Modulus | Reduction):
         return type(setting).__module__, type(setting).__qualname__, by_value(vars(setting))
     return setting

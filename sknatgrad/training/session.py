@@ -7,9 +7,6 @@ between them is all that a later call needs to go on.
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
-import numpy as np
-from sklearn.utils import check_random_state
-
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from .assembly import (
@@ -24,8 +21,6 @@ from .data.coordinates import Coordinates
 from .first_rows import FirstRows
 from .history import History
 from .orientation import oriented
-from .penalty.comparison import criterion
-from .penalty.evidence import sample
 from .penalty.l2 import Strength
 from .renewed_start import TargetLevel, renew_start
 from .start import (
@@ -195,31 +190,6 @@ def _prepared(settings, data, state, adapts):
     return data
 
 
-def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
-    """One independent start: ``(Outcome, TrainingState)``."""
-    state = begin(model, settings, data, check_random_state(seed), previous)
-    return run(model, settings, data, state, validation, observer), state
-
-
-@single_thread()
-@quiet()
-def compared_by(model, settings, data, state):
-    """What starts are compared by once they have run; the less, the better.
-
-    Where rows are held out, a pair: minus the best validation score, and its loss, which
-    tells equal scores apart. Else what `criterion` says of the training data.
-    """
-    if state.history.best_held_out is not None:
-        return state.history.best_held_out
-    data = data.in_units_of(state.row_weight)
-    penalty = make_penalty(model, data, state) if state.strength.alpha > 0 else None
-    objective = make_objective(model, settings, data, state.coordinates, penalty)
-    adapts = settings.adapts_alpha(model.network)
-    if adapts and not data.whole_batches_only:
-        objective = sample(objective)
-    return criterion(objective, state.path.average, adapts)
-
-
 @dataclass(frozen=True)
 class Outcome:
     """How a training ended.
@@ -236,8 +206,6 @@ class Outcome:
         Whether `max_iter` passes were not enough.
     error : NotFiniteError or None
         What ended it, if it overflowed.
-    criterion : float or tuple of float
-        Of `compared_by`, where there are several starts.
     """
 
     n_iter: int
@@ -246,7 +214,6 @@ class Outcome:
     interrupted: bool
     ran_out: bool = False
     error: NotFiniteError | None = None
-    criterion: float | tuple = np.nan
 
 
 @dataclass(frozen=True)

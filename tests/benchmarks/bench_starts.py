@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_limits
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
-from sknatgrad.estimators import _starts
+from sknatgrad.training import starts
 
 TASKS = {
     "diabetes, 10": (load_diabetes(return_X_y=True), 10),
@@ -75,7 +75,7 @@ def main():
             print_row(f"{n_init}", n_init, arguments.activation)
         for n_init in arguments.starts:
             if n_init > 1:
-                with mock.patch.object(_starts, "compared_by", last_loss):
+                with mock.patch.object(starts, "compared_by", last_loss):
                     print_row(f"{n_init}, by training loss", n_init, arguments.activation)
 
 
