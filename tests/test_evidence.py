@@ -32,8 +32,8 @@ from sknatgrad.training.penalty.curvature import Curvature
 from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
 from sknatgrad.training.penalty.l2 import Penalty, Strength
 from sknatgrad.training.penalty.noise import _of_free_scale
+from sknatgrad.training.penalty.surprise import surprise
 from sknatgrad.training.start import target_factor
-from sknatgrad.training.starts import surprise
 
 
 def noisy_classes(n_samples=300, flip_y=0.4):

@@ -109,6 +109,15 @@ class PassObserver:
             reconstruction_attributes=lambda: {**self._untrained, "_parameters": parameters()},
         )
 
+    def tried(self, alpha, value, best):
+        """After a fit with another penalty, and what it is compared by; see `compared_by`."""
+        if self.verbose:
+            start = "" if self._start is None else f"Start {self._start + 1}. "
+            name = "expected loss"
+            if isinstance(value, tuple):
+                name, value, best = "validation score", -value[0], -best[0]
+            print(f"{start}Penalty {alpha:.3g} tried: {name} {value:.4g}, the best had {best:.4g}")
+
     def finish(self):
         """After the fit, when the estimator is ready."""
         if self._context is not None:

@@ -29,10 +29,12 @@ def make_penalty(model, data, state):
     scale, inputs = data.scale, state.coordinates.inputs
     if inputs is not None:
         scale = scale.relative_to(inputs)
-    factor = standard_factor(model.network, scale.scale)
-    factor = factor * target_factor(model.network.topology, state.raw_target_scale)
+    topology = model.network.topology
+    of_targets = target_factor(topology, state.raw_target_scale)
+    factor = standard_factor(model.network, scale.scale) * of_targets
+    of_biases = model.network.by_unit("input_gain") / 2 * of_targets[topology.bias]
     strength = state.strength.times(state.units.alpha)
-    return Penalty(model.network.topology, factor**2, state.weight, strength)
+    return Penalty(topology, factor**2, state.weight, strength, of_biases)
 
 
 def make_objective(model, settings, data, coordinates, penalty=None):

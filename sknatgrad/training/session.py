@@ -172,6 +172,7 @@ def run(model, settings, data, state, validation=None, observer=None):
         loss=float(loss),
         interrupted=trainer.interrupted,
         ran_out=trainer.ran_out and not settings.streaming,
+        asked=trainer.asked,
         error=error,
     )
 
@@ -204,6 +205,8 @@ class Outcome:
         Whether the user stopped it.
     ran_out : bool
         Whether `max_iter` passes were not enough.
+    asked : bool
+        Whether the observer stopped it.
     error : NotFiniteError or None
         What ended it, if it overflowed.
     """
@@ -213,6 +216,7 @@ class Outcome:
     loss: float
     interrupted: bool
     ran_out: bool = False
+    asked: bool = False
     error: NotFiniteError | None = None
 
 

@@ -65,7 +65,7 @@ def raw_target_scale(model, outputs, coordinates):
 def target_factor(topology, outputs):
     """What scales weights as if the outputs had unit scale; `outputs` an `OutputScale`."""
     if outputs is None:
-        return 1.0
+        return np.ones(topology.n_parameters)
     scale = np.ones(topology.n_units)
     scale[topology.outputs] = outputs.scale
     return topology.by_source(1.0, scale, 1.0)[topology.source] / scale[topology.owner]

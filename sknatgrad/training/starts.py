@@ -7,18 +7,18 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from ..numerics.overflow import quiet
 from ..numerics.parallel import parallel_results
-from ..numerics.single_thread import single_thread
-from .assembly import make_objective, make_penalty
-from .penalty.curvature import Curvature
-from .penalty.evidence import sample
+from .comparison import compared_by
 from .session import begin, run
+from .trials import run_with_trials
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
     """One start: ``(Outcome, TrainingState)``."""
-    state = begin(model, settings, data, check_random_state(seed), previous)
+    rng = check_random_state(seed)
+    if previous is None:
+        return run_with_trials(model, settings, data, rng, validation, observer)
+    state = begin(model, settings, data, rng, previous)
     return run(model, settings, data, state, validation, observer), state
 
 
@@ -90,61 +90,3 @@ def _rank(number, outcome, value):
     """The lower, the better: by `value`, then by the last loss, those that overflowed last."""
     values = np.nan_to_num(np.append(value, outcome.loss), nan=np.inf, posinf=np.inf).tolist()
     return outcome.error is not None, values, number
-
-
-@single_thread()
-@quiet()
-def compared_by(model, settings, data, state):
-    """What a start that has run is compared by; the less, the better.
-
-    Where rows are held out, a pair: minus the best validation score, and its lowest loss,
-    which tells equal scores apart. Else the penalised loss, which all starts minimise; but
-    where each has found a penalty of its own, that would favour the start with the weakest,
-    and it is minus the logarithm of the evidence.
-
-    Returns
-    -------
-    float or tuple of float
-        Not finite where there is no telling.
-    """
-    if state.history.best_held_out is not None:
-        score, loss = state.history.best_held_out
-        return -score, loss
-    data = data.in_units_of(state.row_weight)
-    penalty = make_penalty(model, data, state) if state.strength.alpha > 0 else None
-    objective = make_objective(model, settings, data, state.coordinates, penalty)
-    adapts = settings.adapts_alpha(model.network)
-    if adapts and not data.whole_batches_only:
-        objective = sample(objective)
-    evaluation = objective.evaluate(state.path.average)
-    return surprise(objective, evaluation) if adapts and objective.penalises else evaluation.loss
-
-
-def surprise(objective, evaluation):
-    """Minus the logarithm of the evidence, up to a constant.
-
-    ``W loss / s^2 + K W ln(s^2) / 2 + sum_i ln(1 + l_i / a) / 2``, in the notation of
-    `Evidence`, with W the weight of the rows and K the number of outputs: Laplace's
-    approximation. A start that fits better because it has found a weaker penalty pays
-    for the directions that the penalty leaves to the data. O(.) of `Curvature`.
-
-    Parameters
-    ----------
-    objective : Objective
-        With the penalty that was found; of all rows or of a sample of them.
-    evaluation : Evaluation
-        At the parameters that were.
-
-    Returns
-    -------
-    float
-        Nats.
-    """
-    curvature, alpha = Curvature(objective, evaluation), objective.penalty.strength.alpha
-    if not curvature.finite:
-        return np.inf
-    weight, unit = objective.penalty.weight, curvature.noise_unit(alpha)
-    n_labels = weight * objective.network.topology.n_outputs
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fit = np.divide(weight * evaluation.loss, unit) + n_labels * np.log(unit) / 2
-    return float(fit + curvature.volume(alpha))

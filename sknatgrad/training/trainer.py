@@ -76,6 +76,8 @@ class Trainer:
         Whether the user stopped the training.
     ran_out : bool
         Whether `max_iter` passes were not enough.
+    asked : bool
+        Whether the observer stopped it.
     best : float
         Lowest penalised loss (with its sign changed), or highest validation score.
     """
@@ -95,7 +97,8 @@ class Trainer:
         self._before = len(history.losses)
         self._reached = self._now(0)
         self.best, self._best_loss, self._without_gain = -np.inf, np.inf, 0
-        self._best_path, self.interrupted, self.ran_out = None, False, False
+        self._best_path = None
+        self.interrupted = self.ran_out = self.asked = False
 
     def run(self):
         """Train.
@@ -158,13 +161,13 @@ class Trainer:
                 self.observer.begin()
             loss, data_loss, score, held_out_loss = self._pass()
             self._record(data_loss, score, held_out_loss)
-            asked = self.observer is not None and self.observer.end(
-                self.n_iter, self.final_loss, score, self._reached.path
-            )
+            if self.observer is not None:
+                report = self.n_iter, self.final_loss, score, self._reached.path
+                self.asked = bool(self.observer.end(*report))
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
             value, tie = (-loss, np.inf) if score is None else (score, held_out_loss)
             stalled = self._stalled(value, tie)
-            if asked or stalled or (spent and not self._searching):
+            if self.asked or stalled or (spent and not self._searching):
                 return
         self.ran_out = self.stopping.max_iter > 0
 

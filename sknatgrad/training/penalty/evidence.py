@@ -146,19 +146,25 @@ class Evidence:
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
             unit = noise.unit(0.0)
-            found = replace(penalty.strength, alpha=self._start * unit, noise_unit=unit)
+            alpha = penalty.strength.alpha if penalty.strength.given else self._start * unit
+            found = replace(penalty.strength, alpha=alpha, noise_unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
         return found if np.isfinite(found.alpha) and found.alpha > 0 else penalty.strength
 
     def _estimate(self, penalty, curvature):
         """The strengths that are asked for, of all weights and of each feature."""
-        settled = self.n_passes > self._last and penalty.strength.alpha > 0
-        alpha = (self._held if settled else self._most_probable)(penalty, curvature)
+        last = penalty.strength
+        if last.given:
+            alpha = last.alpha
+        else:
+            settled = self.n_passes > self._last and last.alpha > 0
+            alpha = (self._held if settled else self._most_probable)(penalty, curvature)
         if not np.isfinite(alpha):
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
-        return Strength(alpha, features, curvature.noise_unit(alpha))
+        noise_unit = curvature.noise_unit(alpha)
+        return replace(last, alpha=alpha, features=features, noise_unit=noise_unit)
 
     @staticmethod
     def _held(penalty, curvature):
@@ -197,8 +203,11 @@ class Evidence:
 
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
-        tempered = self.temperature * curvature.noise.variance(curvature.free(alpha))
-        before = penalty.strength.features
+        free, before = curvature.free(alpha), penalty.strength.features
+        tempered = self.temperature * curvature.noise.variance(free)
+        if penalty.strength.given and free > 0:
+            # At which the equation would hold for all of them.
+            tempered = alpha * curvature.size / free
         if not tempered > 0:
             return before
         free = penalty.by_feature(curvature.determined(alpha, of_inputs=True))

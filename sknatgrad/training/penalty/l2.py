@@ -21,12 +21,15 @@ class Strength:
         `Noise.unit` where `alpha` was estimated: what the noise makes the loss there.
     n_passes : int
         Passes since it has been looked for.
+    given : bool
+        Whether it is tried as it is; then only the features' factors are looked for.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
     noise_unit: float | None = None
     n_passes: int = 0
+    given: bool = False
 
     def times(self, factor):
         """The same strength of a loss that is so many times as large."""
@@ -50,6 +53,8 @@ class Penalty:
     weight : float
         W, the total weight of the samples.
     strength : Strength
+    of_biases : ndarray of shape (n_units,), optional
+        The factors by which biases would become those in standard coordinates; 1 without.
 
     Attributes
     ----------
@@ -59,8 +64,9 @@ class Penalty:
         c, the second derivatives.
     """
 
-    def __init__(self, topology, standard, weight, strength):
+    def __init__(self, topology, standard, weight, strength, of_biases=None):
         self._topology, self.standard, self.weight = topology, standard, weight
+        self.of_biases = np.ones(topology.n_units) if of_biases is None else of_biases
         self._become(strength)
 
     def of(self, strength):

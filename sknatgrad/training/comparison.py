@@ -1,0 +1,51 @@
+"""What fits of the same rows are compared by."""
+
+import numpy as np
+
+from ..numerics.overflow import quiet
+from ..numerics.single_thread import single_thread
+from .assembly import make_objective, make_penalty
+from .penalty.evidence import sample
+from .penalty.expectation import can_be_told, expected_loss
+from .penalty.surprise import surprise
+
+
+@single_thread()
+@quiet()
+def compared_by(model, settings, data, state):
+    """What a fit that has ended is compared by; the less, the better.
+
+    Where rows are held out, a pair: minus the best validation score, and its lowest loss,
+    which tells equal scores apart. Else the penalised loss, which all fits minimise; but
+    where each has found a penalty of its own, that would favour the one with the weakest,
+    and it is the `expected_loss` on new rows where that can be told, or minus the logarithm
+    of the evidence.
+
+    Returns
+    -------
+    float or tuple of float
+        Not finite where there is no telling.
+    """
+    if state.history.best_held_out is not None:
+        score, loss = state.history.best_held_out
+        return -score, loss
+    data = data.in_units_of(state.row_weight)
+    penalty = make_penalty(model, data, state) if state.strength.alpha > 0 else None
+    objective = make_objective(model, settings, data, state.coordinates, penalty)
+    adapts = settings.adapts_alpha(model.network)
+    if not (adapts and objective.penalises):
+        return objective.evaluate(state.path.average).loss
+    if expects(model, objective.n_samples):
+        return expected_loss(objective, objective.evaluate(state.path.average))
+    if not data.whole_batches_only:
+        objective = sample(objective)
+    return surprise(objective, objective.evaluate(state.path.average))
+
+
+def expects(model, n_samples):
+    """Whether fits are compared by their `expected_loss`.
+
+    Not where some outputs know how noisy their targets are and others do not.
+    """
+    mixed = np.any(model.output.free_scale) and not model.output.free_dispersion
+    return can_be_told(model.network, n_samples) and not mixed

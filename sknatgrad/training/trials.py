@@ -1,0 +1,112 @@
+"""Other strengths of the penalty, tried out where evidence may have missed the best."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+from .comparison import compared_by, expects
+from .penalty.evidence import EARLIEST, SEARCH
+from .penalty.l2 import Strength
+from .session import begin, run
+
+# Strengths relative to the best one so far, at most so many in a row; of the expected loss, what
+# a better fit has at most.
+WEAKER, STRONGER, MOST_IN_A_ROW, BETTER = 1 / 8, 2.0, 4, 0.95
+# Passes after which evidence has settled.
+SETTLED = EARLIEST + SEARCH + 1
+
+
+def run_with_trials(model, settings, data, rng, validation=None, observer=None):
+    """Train from one start, and again from it with other penalties as long as that pays.
+
+    Evidence speaks of the fit at hand, and counts what units share once for each of them. A
+    signal that is learnt late, as a product of features, is noise to it, and held down; what
+    many features say together is as many signals; and deep networks learn labels by heart
+    before it has seen that they are noisy. So fits with an eighth of the strength follow as
+    long as the expected loss falls by 5 %, and if the first is not better, fits with twice the
+    strength. Where the output says how noisy labels are only the latter are tried, in networks
+    with several hidden levels: `expected_loss` thinks too well of labels learnt by heart.
+
+    Parameters
+    ----------
+    model, settings, data, validation, observer
+        As in `session.run`; the observer is told of each trial, ``tried(alpha, value, best)``,
+        not of its passes.
+    rng : RandomState
+
+    Returns
+    -------
+    Outcome
+        That of the best fit.
+    TrainingState
+    """
+    again = deepcopy(rng)
+    state = begin(model, settings, data, rng)
+    outcome = run(model, settings, data, state, validation, observer)
+    if not _worth_trying(model, settings, data, outcome, state):
+        return outcome, state
+    return _Trials(model, settings, data, again, validation, observer).best(outcome, state)
+
+
+def _worth_trying(model, settings, data, outcome, state):
+    """Whether evidence has settled on a strength, and what to expect can be told."""
+    ended = outcome.error is None and not (outcome.interrupted or outcome.asked)
+    return (
+        ended
+        and outcome.n_iter >= SETTLED
+        and settings.adapts_alpha(model.network)
+        and state.strength.alpha > 0
+        and expects(model, data.X.shape[0])
+    )
+
+
+class _Trials:
+    """Fits from one start; parameters as in `run_with_trials`."""
+
+    def __init__(self, model, settings, data, rng, validation, observer):
+        self._task, self._rng = (model, settings, data), rng
+        self._validation, self._observer = validation, observer
+
+    def best(self, outcome, state):
+        """The best fit, as `run_with_trials` returns it; the first one is given.
+
+        An interrupt ends the trials, not the fit.
+        """
+        self._fit = outcome, state
+        output, network = self._task[0].output, self._task[0].network
+        factors = [WEAKER] if output.free_dispersion else []
+        if factors or network.topology.n_hidden_levels > 1:
+            factors.append(STRONGER)
+        try:
+            self._value = compared_by(*self._task, state)
+            any(self._improves(factor) for factor in factors)
+        except KeyboardInterrupt:
+            outcome, state = self._fit
+            return replace(outcome, interrupted=True), state
+        return self._fit
+
+    def _improves(self, factor):
+        """Whether a fit of so many times the strength is better; if so go on like this."""
+        steps = 0
+        while steps < MOST_IN_A_ROW and self._try(factor * self._fit[1].strength.alpha):
+            steps += 1
+        return steps > 0
+
+    def _try(self, alpha):
+        """Whether a fit with that strength is the best so far."""
+        state = begin(*self._task, deepcopy(self._rng))
+        state.strength = Strength(alpha, given=True)
+        outcome = run(*self._task, state, self._validation)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        if outcome.error is not None:
+            return False
+        # Passes that follow hold it, like one that was found.
+        passes = max(SETTLED, state.strength.n_passes)
+        state.strength = replace(state.strength, n_passes=passes, given=False)
+        value, best = compared_by(*self._task, state), self._value
+        if self._observer is not None:
+            self._observer.tried(alpha, value, best)
+        if value < (best if isinstance(best, tuple) else BETTER * best):
+            self._fit, self._value = (outcome, state), value
+            return True
+        return False
