@@ -102,7 +102,8 @@ class RiemannianMLPRegressor(
         (inputs of unit variance, sources by the typical size of their activities: 1 for
         tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (in
         `partial_fit`, of all rows of the stream, or of the fit before it if that is
-        more). "auto" finds the strength during `fit`, from the evidence of the data
+        more). "auto" finds the strength during `fit`, from the evidence of the data,
+        and where rows are few from what several fits lead to expect of new rows
         (doc/training.md): see `alpha_`. `partial_fit` keeps it; without `fit` there
         is none, nor for networks without hidden units.
     max_iter : int, default=200
@@ -152,7 +153,7 @@ class RiemannianMLPRegressor(
     best_validation_score_ : float or None
         R^2 of the held-out rows.
     n_iter_ : int
-        Passes of the last fit.
+        Passes of the last fit; of several starts or penalties, of the best.
     t_ : int
         Samples seen.
     n_rejected_steps_ : int

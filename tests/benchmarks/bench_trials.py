@@ -1,0 +1,140 @@
+"""Scores where other penalties are tried, and where the first fit with evidence is the last.
+
+Run as ``python tests/benchmarks/bench_trials.py``. Defaults; means over three draws of the data
+and starts: R^2 of numbers, in brackets that of each; log-loss of labels in two hidden layers of
+50 units. On 1000 new rows, numbers without their noise.
+"""
+
+import warnings
+from unittest import mock
+
+import numpy as np
+from sklearn.datasets import make_friedman1, make_regression
+from threadpoolctl import threadpool_limits
+
+from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.training import trials
+
+N_TEST = 1000
+
+
+def normal(function, noise=0.0):
+    """Normal features; noise in deviations of the signal."""
+
+    def draw(rng, n_samples, n_features):
+        X = rng.normal(size=(n_samples, n_features))
+        signal = function(X)
+        return X, signal, signal + noise * signal.std() * rng.normal(size=n_samples)
+
+    return draw
+
+
+def uniform(function, size=1.0, noise=0.0):
+    """Features between -size and size."""
+
+    def draw(rng, n_samples, n_features):
+        X = rng.uniform(-size, size, size=(n_samples, n_features))
+        signal = function(X)
+        return X, signal, signal + noise * signal.std() * rng.normal(size=n_samples)
+
+    return draw
+
+
+def products(X):
+    return (X[:, :-1] * X[:, 1:]).sum(axis=1)
+
+
+def rosenbrock(X):
+    return (100 * (X[:, 1:] - X[:, :-1] ** 2) ** 2 + (1 - X[:, :-1]) ** 2).sum(axis=1)
+
+
+def spectra(rng, n_samples, n_features):
+    """Features that five hidden variables make, one of which is the target."""
+    hidden = rng.normal(size=(n_samples, 5))
+    X = hidden @ rng.normal(size=(5, n_features)) + rng.normal(size=(n_samples, n_features))
+    return X, hidden[:, 0], hidden[:, 0] + 0.1 * rng.normal(size=n_samples)
+
+
+def correlated(rng, n_samples, n_features):
+    """Features of effective rank ten."""
+    seed = rng.integers(2**31)
+    X, y = make_regression(n_samples, n_features, effective_rank=10, noise=0.5, random_state=seed)
+    return X, y, y
+
+
+def friedman(rng, n_samples, n_features):
+    X, signal = make_friedman1(n_samples, n_features, random_state=rng.integers(2**31))
+    return X, signal, signal + rng.normal(size=n_samples)
+
+
+# What draws features, signal and targets; training rows, and features.
+NUMBERS = {
+    "squares": (normal(lambda X: (X**2).sum(axis=1)), 500, 15),
+    "squares, 1000 rows": (normal(lambda X: (X**2).sum(axis=1)), 1000, 30),
+    "products": (uniform(products), 300, 8),
+    "products, noise": (uniform(products, noise=0.3), 300, 8),
+    "Rosenbrock": (uniform(rosenbrock, 2.0), 100, 5),
+    "norm": (normal(lambda X: np.sqrt((X**2).sum(axis=1))), 100, 10),
+    "sin 15x": (uniform(lambda X: np.sin(15 * X[:, 0]), noise=0.05), 50, 1),
+    "Friedman": (friedman, 200, 10),
+    "spectra": (spectra, 40, 1000),
+    "correlated": (correlated, 200, 400),
+    "a line, noise": (normal(lambda X: X[:, 0], noise=1.0), 200, 20),
+    "a line, much noise": (normal(lambda X: X[:, 0], noise=8.0), 150, 20),
+    "a line, wide": (normal(lambda X: X[:, 0], noise=1.0), 100, 200),
+}
+
+
+def checkerboard(X):
+    return np.where(np.floor(2 * X[:, :2]).sum(axis=1) % 2, 50.0, -50.0)
+
+
+# Features, and the log-odds of their labels.
+LABELS = {
+    "nothing": (normal(lambda X: 0 * X[:, 0]), 300, 20),
+    "weak": (normal(lambda X: X[:, 0]), 500, 20),
+    "clear": (normal(lambda X: 4 * X[:, :3].sum(axis=1)), 500, 20),
+    "checkerboard": (uniform(checkerboard), 450, 2),
+}
+
+
+def of_numbers(draw, n_train, n_features, seed):
+    """R^2 on new rows."""
+    X, signal, y = draw(np.random.default_rng(seed), n_train + N_TEST, n_features)
+    model = RiemannianMLPRegressor(random_state=seed).fit(X[:n_train], y[:n_train])
+    return model.score(X[n_train:], signal[n_train:])
+
+
+def of_labels(draw, n_train, n_features, seed):
+    """Log-loss on new rows."""
+    rng = np.random.default_rng(seed)
+    X, odds, _ = draw(rng, n_train + N_TEST, n_features)
+    y = rng.uniform(size=len(X)) < 1 / (1 + np.exp(-odds))
+    model = RiemannianMLPClassifier((50, 50), random_state=seed).fit(X[:n_train], y[:n_train])
+    return model.loss(X[n_train:], y[n_train:])
+
+
+def row(name, score, task):
+    """A line of the table."""
+    found = [score(*task, seed) for seed in range(3)]
+    with mock.patch.object(trials, "_worth_trying", lambda *arguments: False):
+        alone = [score(*task, seed) for seed in range(3)]
+    cells = (
+        f"{np.mean(scores):.2f} ({', '.join(f'{one:.2f}' for one in scores)})"
+        for scores in (found, alone)
+    )
+    return f"| {name} | {task[1]} x {task[2]} | " + " | ".join(cells) + " |"
+
+
+def main():
+    """Print the table."""
+    print("| data | rows x features | with trials | evidence alone |\n|---|---|---|---|")
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for tasks, score in ((NUMBERS, of_numbers), (LABELS, of_labels)):
+            for name, task in tasks.items():
+                print(row(name, score, task), flush=True)
+
+
+if __name__ == "__main__":
+    main()

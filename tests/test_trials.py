@@ -1,0 +1,296 @@
+"""What loss to expect on new rows, and the other penalties that are tried by it."""
+
+import numpy as np
+import pytest
+from engine import jacobian, objective_on
+from sklearn.datasets import load_breast_cancer, make_friedman1, make_regression
+from sklearn.model_selection import train_test_split
+
+from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad.network import Network, Topology
+from sknatgrad.outputs import get_output
+from sknatgrad.training import trials
+from sknatgrad.training.data import objective as objective_module
+from sknatgrad.training.penalty import expectation
+from sknatgrad.training.penalty.expectation import degrees_of_freedom, expected_loss
+from sknatgrad.training.penalty.l2 import Penalty, Strength
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+TARGETS = {"square": 2, "poisson": 1, "bernoulli": 2, "softmax": 3}
+GRAPHS = {
+    "full": lambda n_outputs: Topology.layered((4, 5, n_outputs)),
+    "deep": lambda n_outputs: Topology.layered((4, 3, 4, n_outputs)),
+    "random": lambda n_outputs: Topology.random_links((4, 5, n_outputs), 3, random_state=0),
+}
+
+
+def an_objective(output, graph, weighted=False, n_samples=15):
+    """A penalised objective, and parameters to look at it from."""
+    rng = np.random.default_rng(0)
+    topology = GRAPHS[graph](TARGETS[output])
+    X = rng.normal(size=(n_samples, 4)) * [1, 20, 0.3, 1] + [5, 0, 1, -2]
+    if output == "softmax":
+        target = rng.integers(3, size=n_samples)
+    else:
+        target = rng.integers(2, size=(TARGETS[output], n_samples)).astype(float)
+    weight = rng.integers(1, 4, size=n_samples).astype(float) if weighted else None
+    total = float(n_samples if weight is None else weight.sum())
+    # Units of a full level share the scale of their sources, and each has one of its own.
+    of_units = rng.uniform(0.5, 2, topology.n_units)
+    of_sources = topology.by_source(1 / X.std(axis=0), rng.uniform(0.5, 2, topology.n_units))
+    standard = (of_sources[topology.source] * of_units[topology.owner]) ** 2
+    standard = np.where(topology.is_weight, standard, 0.0)
+    features = rng.uniform(0.5, 2, 4)
+    penalty = Penalty(topology, standard, total, Strength(0.7, features), of_units)
+    objective = objective_on(
+        Network.build(topology), get_output(output), X, target, weight, penalty=penalty
+    )
+    return objective, 0.5 * rng.normal(size=topology.n_parameters)
+
+
+def slow_degrees(objective, theta):
+    """By derivatives of the outputs in all parameters, found by finite differences."""
+    topology, penalty, data = objective.network.topology, objective.penalty, objective.data
+    n_samples = len(data.X)
+    weight = np.ones(n_samples) if data.weight is None else data.weight
+    share = weight / weight.sum()
+    derivatives = jacobian(lambda t: objective.output_values(t).ravel(), theta, 2e-3)
+    derivatives = derivatives.reshape(topology.n_outputs, n_samples, -1)
+    a = objective.network.linearize(theta, data.X).a
+    means = topology.by_source(data.X.T @ share, a @ share)
+    scale = np.sqrt(penalty.relative)
+    scale[topology.bias] = penalty.of_biases
+    for i in np.flatnonzero(topology.is_weight):
+        bias = topology.bias[topology.owner[i]]
+        derivatives[:, :, i] -= means[topology.source[i]] * derivatives[:, :, bias]
+    derivatives /= scale
+    v = objective.output_values(theta)
+    curvature = 0.0
+    for n in range(n_samples):
+        fisher = objective.output.fisher_factor(objective.output.prepared(v[:, [n]]), slice(None))[
+            :, :, 0
+        ]
+        rows = fisher.T @ derivatives[:, n]
+        curvature = curvature + penalty.weight * share[n] * rows.T @ rows
+    return np.trace(np.linalg.solve(curvature + 0.7 * np.eye(len(theta)), curvature))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("output", TARGETS)
+def test_degrees_of_freedom(output, graph, weighted, monkeypatch):
+    """Those of the derivatives written out; how rows are divided does not matter."""
+    objective, theta = an_objective(output, graph, weighted)
+    want = slow_degrees(objective, theta)
+    assert degrees_of_freedom(objective, objective.evaluate(theta)) == pytest.approx(want, rel=1e-5)
+    monkeypatch.setattr(objective_module, "_LARGEST_CHUNK", 1)
+    monkeypatch.setattr(objective_module, "_FEWEST_ROWS", 4)
+    divided, _ = an_objective(output, graph, weighted)
+    assert len(divided._chunks) > 1
+    found = degrees_of_freedom(divided, divided.evaluate(theta))
+    assert found == pytest.approx(want, rel=1e-5)
+
+
+@pytest.mark.parametrize("output", TARGETS)
+def test_expected_loss(output):
+    """Generalised cross-validation, and the network information criterion."""
+    objective, theta = an_objective(output, "full", True)
+    evaluation = objective.evaluate(theta)
+    share = degrees_of_freedom(objective, evaluation) / objective.penalty.weight
+    left = 1 - share / TARGETS[output]
+    assert 0.1 < left < 0.95
+    free = output in ("square", "poisson")
+    want = evaluation.data_loss / left**2 if free else evaluation.data_loss + share
+    assert expected_loss(objective, evaluation) == pytest.approx(want, rel=1e-12)
+
+
+def test_fits_without_residuals_are_blamed():
+    """Where parameters are as many as rows, and the penalty is next to nothing."""
+    objective, theta = an_objective("square", "full", n_samples=8)
+    weak = objective.with_penalty(objective.penalty.of(Strength(1e-12)))
+    evaluation = weak.evaluate(theta)
+    assert degrees_of_freedom(weak, evaluation) == pytest.approx(16)
+    assert expected_loss(weak, evaluation) > 1e4 * evaluation.data_loss
+
+
+@pytest.mark.parametrize("n_samples, told", [(1000, True), (1001, False)])
+def test_what_is_cheap(n_samples, told):
+    """Rows times outputs, and the work on each pair of them."""
+    network = Network.build(Topology.layered((10, 20, 2)))
+    assert expectation.can_be_told(network, n_samples) == told
+    wide = Network.build(Topology.layered((10**6, 2, 1)))
+    assert not expectation.can_be_told(wide, 200)
+
+
+# ------------------------------------------------------------------------------ what it is for
+def products(n_samples, seed=2):
+    """A function of pairs of features, which says nothing of single ones."""
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(n_samples + 1000, 8))
+    return X, (X[:, :-1] * X[:, 1:]).sum(axis=1)
+
+
+def squares(n_samples, seed=0):
+    X = np.random.default_rng(seed).normal(size=(n_samples + 1000, 15))
+    return X, (X**2).sum(axis=1)
+
+
+def spectra(n_samples, seed=0):
+    """Many features that five hidden variables make."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=(n_samples + 300, 5))
+    X = hidden @ rng.normal(size=(5, 1000)) + rng.normal(size=(n_samples + 300, 1000))
+    return X, hidden[:, 0] + 0.1 * rng.normal(size=len(X))
+
+
+def friedman(n_samples, seed=0):
+    return make_friedman1(n_samples + 1000, noise=1.0, random_state=seed)
+
+
+def correlated(n_samples, seed=0):
+    return make_regression(n_samples + 300, 400, effective_rank=10, noise=0.5, random_state=seed)
+
+
+@pytest.mark.parametrize(
+    "data, n_samples, start, least",
+    [
+        (products, 300, 3, 0.9),
+        (squares, 500, 0, 0.75),
+        (spectra, 40, 0, 0.9),
+        (friedman, 200, 0, 0.87),
+        (correlated, 200, 0, 0.7),
+    ],
+)
+def test_signals_that_evidence_holds_down(data, n_samples, start, least):
+    """They are learnt. With the evidence of the first fit alone R2 is 0.16 to 0.83."""
+    X, y = data(n_samples)
+    model = RiemannianMLPRegressor(random_state=start)
+    assert model.fit(X[:n_samples], y[:n_samples]).score(X[n_samples:], y[n_samples:]) > least
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_is_held_down(seed):
+    """Eight parts of noise to one of signal: without trials R2 is -1.9 to -3.5."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1150, 20))
+    y = X[:150, 0] + 8 * rng.normal(size=150)
+    model = RiemannianMLPRegressor(random_state=seed).fit(X[:150], y)
+    assert model.score(X[150:], X[150:, 0]) > -0.6
+
+
+@pytest.mark.parametrize("slope, most", [(0.0, 0.72), (1.0, 0.66)])
+def test_deep_networks_do_not_learn_labels_by_heart(slope, most):
+    """Without trials the loss is 0.9 and 0.8; of labels without signal it is ln 2 at best."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 20))
+    y = rng.uniform(size=2500) < 1 / (1 + np.exp(-slope * X[:, 0]))
+    model = RiemannianMLPClassifier((50, 50), random_state=0).fit(X[:500], y[:500])
+    assert model.loss(X[500:], y[500:]) < most
+
+
+@pytest.mark.parametrize("change", [lambda X: 1000 * X, lambda X: 1 - X, lambda X: X + 1e3])
+def test_units_of_features_change_nothing(change):
+    """The same trials, and the same fit."""
+    X, y = products(200)
+    first, other = (
+        RiemannianMLPRegressor(random_state=3).fit(rows, y[:200])
+        for rows in (X[:200], change(X[:200]))
+    )
+    assert first.alpha_ == pytest.approx(other.alpha_, rel=1e-6)
+    np.testing.assert_allclose(first.predict(X), other.predict(change(X)), atol=1e-6)
+
+
+def test_weights_are_copies():
+    """Rows that count twice are as two rows."""
+    X, y = products(100)
+    twice = np.arange(200) % 100
+    settings = {"hidden_layer_sizes": (30,), "random_state": 3}
+    copies = RiemannianMLPRegressor(**settings).fit(X[twice], y[twice])
+    weighted = RiemannianMLPRegressor(**settings).fit(
+        X[:100], y[:100], sample_weight=np.full(100, 2)
+    )
+    assert weighted.alpha_ == pytest.approx(copies.alpha_, rel=1e-6)
+    np.testing.assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------- where
+@pytest.fixture
+def n_runs(monkeypatch):
+    """A list that gets one entry a run."""
+    runs, run = [], trials.run
+
+    def counted(*arguments, **options):
+        runs.append(0)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(trials, "run", counted)
+    return runs
+
+
+@pytest.mark.parametrize(
+    "settings, most", [({}, 10), ({"alpha": 0.1}, 1), ({"max_iter": 28}, 1), ({"n_init": 2}, 20)]
+)
+def test_trials_follow_what_was_found(n_runs, settings, most):
+    """Not a strength set by hand, nor an estimate that has not settled; those of every start."""
+    X, y = products(100)
+    RiemannianMLPRegressor(hidden_layer_sizes=(10,), random_state=0, **settings).fit(
+        X[:100], y[:100]
+    )
+    assert (len(n_runs) > 1) == (most > 1) and len(n_runs) <= most
+
+
+@pytest.mark.parametrize("hidden, tried", [((10,), False), ((10, 10), True)])
+def test_labels_are_tried_in_deep_networks(n_runs, hidden, tried):
+    """And only stronger penalties."""
+    X, y = load_breast_cancer(return_X_y=True)
+    before = RiemannianMLPClassifier(hidden, random_state=0).fit(X[:300], y[:300])
+    assert (len(n_runs) > 1) == tried and before.alpha_ > 0
+
+
+def test_warm_fits_go_on(n_runs):
+    """With the penalty of the best trial."""
+    X, y = products(300)
+    model = RiemannianMLPRegressor(random_state=3, warm_start=True).fit(X[:300], y[:300])
+    before, n_first = model.score(X[300:], y[300:]), len(n_runs)
+    model.fit(X[:300], y[:300])
+    assert n_first > 1 and len(n_runs) == n_first
+    assert model.score(X[300:], y[300:]) > before - 0.02
+
+
+@pytest.mark.parametrize("when", [2, 3])
+def test_interrupts_keep_the_best_so_far(monkeypatch, when):
+    """Of Ctrl-C in a trial users are warned, and have the fits before."""
+    run, calls = trials.run, []
+
+    def interrupted(*arguments, **options):
+        calls.append(0)
+        if len(calls) == when:
+            raise KeyboardInterrupt
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(trials, "run", interrupted)
+    X, y = products(300)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = RiemannianMLPRegressor(random_state=3).fit(X[:300], y[:300])
+    assert len(calls) == when
+    score = model.score(X[300:], y[300:])
+    assert score > 0.7 if when == 3 else score < 0.5
+
+
+def test_held_out_rows_decide():
+    """Where there are some."""
+    X, y = products(400)
+    train, held_out, of_train, of_held_out = train_test_split(X[:400], y[:400], random_state=0)
+    model = RiemannianMLPRegressor(random_state=3, early_stopping=True, n_iter_no_change=30)
+    model.fit(train, of_train, X_val=held_out, y_val=of_held_out)
+    assert model.score(X[400:], y[400:]) > 0.9
+    assert model.best_validation_score_ == pytest.approx(model.score(held_out, of_held_out))
+
+
+def test_progress_is_told(capsys):
+    """A line a trial."""
+    X, y = products(100)
+    model = RiemannianMLPRegressor(hidden_layer_sizes=(10,), random_state=0, verbose=True)
+    model.fit(X[:100], y[:100])
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Penalty")]
+    assert lines and all("tried: expected loss" in line for line in lines)
