@@ -14,6 +14,7 @@ from sknatgrad.training.data import objective as objective_module
 from sknatgrad.training.penalty import expectation
 from sknatgrad.training.penalty.expectation import degrees_of_freedom, expected_loss
 from sknatgrad.training.penalty.l2 import Penalty, Strength
+from sknatgrad.training.penalty.noise import Noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -97,11 +98,13 @@ def test_expected_loss(output):
     """Generalised cross-validation, and the network information criterion."""
     objective, theta = an_objective(output, "full", True)
     evaluation = objective.evaluate(theta)
-    share = degrees_of_freedom(objective, evaluation) / objective.penalty.weight
-    left = 1 - share / TARGETS[output]
-    assert 0.1 < left < 0.95
-    free = output in ("square", "poisson")
-    want = evaluation.data_loss / left**2 if free else evaluation.data_loss + share
+    free, weight = degrees_of_freedom(objective, evaluation), objective.penalty.weight
+    if output in ("square", "poisson"):
+        noise, _ = Noise.measured(objective, evaluation)
+        assert noise.n_observed <= weight * TARGETS[output] and free < 0.9 * noise.n_observed
+        want = evaluation.data_loss / (1 - free / noise.n_observed) ** 2
+    else:
+        want = evaluation.data_loss + free / weight
     assert expected_loss(objective, evaluation) == pytest.approx(want, rel=1e-12)
 
 

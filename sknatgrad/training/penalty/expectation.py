@@ -5,6 +5,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from ...metrics import Fisher, Metric, Reduction
 from ...numerics.arithmetic import safe_divide
+from .noise import Noise
 
 # Numbers of rows times outputs, and of products, up to which degrees of freedom are counted.
 LARGEST_KERNEL, LARGEST_COST = 2000, 2e10
@@ -30,9 +31,9 @@ def expected_loss(objective, evaluation):
     """The mean loss to be expected on new rows.
 
     With g the degrees of freedom that the fit takes (`degrees_of_freedom`), W the number of
-    observations and K that of outputs, it is
+    rows and N that of independent observations (`Noise`), it is
 
-    * ``loss / (1 - g / (K W))^2`` where the output leaves the noise free, which is generalised
+    * ``loss / (1 - g / N)^2`` where the output leaves the noise free, which is generalised
       cross-validation (Golub, Heath and Wahba, *Technometrics* 21, 1979), and
     * ``loss + g / W`` where it says how noisy labels are, the network information criterion
       (Murata, Yoshizawa and Amari, *IEEE Trans. Neural Networks* 5, 1994).
@@ -53,11 +54,11 @@ def expected_loss(objective, evaluation):
     float
         In the unit of the loss.
     """
-    share = degrees_of_freedom(objective, evaluation) / objective.penalty.weight
+    free = degrees_of_freedom(objective, evaluation)
     if not objective.output.free_dispersion:
-        return evaluation.data_loss + share
-    left = 1 - share / objective.network.topology.n_outputs
-    return evaluation.data_loss / max(left, _FEWEST_LEFT) ** 2
+        return evaluation.data_loss + free / objective.penalty.weight
+    noise, _ = Noise.measured(objective, evaluation)
+    return evaluation.data_loss / max(1 - free / noise.n_observed, _FEWEST_LEFT) ** 2
 
 
 def degrees_of_freedom(objective, evaluation):
