@@ -94,6 +94,14 @@ def test_from_estimators(fitted):
     assert line.get_linewidth() == 5
 
 
+def test_from_a_dict_of_estimators(fitted):
+    """Keys are names; a single estimator is refused with a word on what to do."""
+    by_name = {f"number {i}": est for i, est in enumerate(fitted)}
+    assert TrainingCurveDisplay.from_estimators(by_name).names == list(by_name)
+    with pytest.raises(ValueError, match="list of fitted estimators"):
+        TrainingCurveDisplay.from_estimators(fitted[0])
+
+
 def test_the_automatic_metric_is_told_by_what_it_came_to(fitted):
     X, y = load_wine(return_X_y=True)
     network = RiemannianMLPClassifier((5,), metric="auto", max_iter=0)

@@ -1,5 +1,7 @@
 """Training loss, pass by pass, of one or more estimators."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from .axes import axes_or_new, check_against, label_training, line_styles, new_figure
@@ -64,12 +66,12 @@ class TrainingCurveDisplay:
 
         Parameters
         ----------
-        estimators : list of estimators
+        estimators : list of estimators, or dict of them by name
             With a `loss_curve_`, and a `time_curve_` for plots against seconds. Of
             pipelines and searches the estimator that learns. scikit-learn's own have no
             time curve.
         names : list of str, optional
-            The metrics' names by default, or the classes' where there is none.
+            The keys of a dict, else the metrics' names, or the classes' where there is none.
         ax, against, **kwargs
             As in `plot`.
 
@@ -82,6 +84,11 @@ class TrainingCurveDisplay:
         ImportError, ValueError
             As in `plot`; also if an estimator has no loss curve.
         """
+        if isinstance(estimators, Mapping):
+            names = list(estimators) if names is None else names
+            estimators = list(estimators.values())
+        if hasattr(estimators, "fit"):
+            raise ValueError("estimators must be a list of fitted estimators, or a dict of them.")
         finals = [final_estimator(estimator) for estimator in estimators]
         for est in finals:
             if not hasattr(est, "loss_curve_"):

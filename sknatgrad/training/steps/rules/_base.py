@@ -43,7 +43,7 @@ class BatchRule:
         slope : float
             ``G . direction``, the first-order decrease of the loss a unit of rate.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no search (doc/extending.md).")
 
     def _trial(self, objective, start, direction, rate):
         return objective.evaluate(start.parameters + rate * direction)
@@ -86,7 +86,7 @@ class MiniBatchRule:
         loss : float
             Of its batch, before it.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no propose (doc/extending.md).")
 
     def suit(self, batch_size, noise, nonnegative):
         """Take note of what the batches that come are like.
