@@ -648,3 +648,16 @@ def test_no_warning_where_a_count_of_several_has_not_risen():
         warnings.simplefilter("error")
         reg = stream(RiemannianMLPRegressor("poisson", (5,), random_state=0), X, y, size=50)
     assert np.isfinite(reg.predict(X)).all()
+
+
+def test_streams_follow_what_drifts():
+    """A plane that turns by a radian in 3000 rows; rows are predicted before they are learnt."""
+    rng, scores = np.random.default_rng(0), []
+    reg = RiemannianMLPRegressor(hidden_layer_sizes=(20,), random_state=0)
+    for call in range(500):
+        X = rng.normal(size=(30, 5))
+        y = X[:, 0] * np.cos(call / 100) + X[:, 1] * np.sin(call / 100)
+        if call > 300:
+            scores.append(reg.score(X, y))
+        reg.partial_fit(X, y)
+    assert np.mean(scores) > 0.93

@@ -21,7 +21,7 @@ from .steps.solvers import make_solver
 from .trainer import Stopping
 
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.
-STREAM_MEMORY = 2000
+STREAM_MEMORY = 500
 
 
 def make_penalty(model, data, state):
