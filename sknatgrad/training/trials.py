@@ -55,8 +55,16 @@ def _worth_trying(model, settings, data, outcome, state):
         and outcome.n_iter >= SETTLED
         and settings.adapts_alpha(model.network)
         and state.strength.alpha > 0
+        and len(_factors(model)) > 0
         and expects(model, data.X.shape[0])
     )
+
+
+def _factors(model):
+    """Where to look: strengths relative to that of a fit."""
+    if model.output.free_dispersion:
+        return WEAKER, STRONGER
+    return (STRONGER,) if model.network.topology.n_hidden_levels > 1 else ()
 
 
 class _Trials:
@@ -72,13 +80,11 @@ class _Trials:
         An interrupt ends the trials, not the fit.
         """
         self._fit = outcome, state
-        output, network = self._task[0].output, self._task[0].network
-        factors = [WEAKER] if output.free_dispersion else []
-        if factors or network.topology.n_hidden_levels > 1:
-            factors.append(STRONGER)
         try:
             self._value = compared_by(*self._task, state)
-            any(self._improves(factor) for factor in factors)
+            for factor in _factors(self._task[0]):
+                if self._improves(factor):
+                    break
         except KeyboardInterrupt:
             outcome, state = self._fit
             return replace(outcome, interrupted=True), state
