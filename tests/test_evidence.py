@@ -157,7 +157,7 @@ class Slow:
 
 @pytest.mark.parametrize("output", ["bernoulli", "square", "poisson"])
 @pytest.mark.parametrize("alpha", [0.1, 5.0])
-def test_starts_are_compared_by_their_evidence(output, alpha):
+def test_surprise_is_minus_the_log_evidence(output, alpha):
     """Minus the logarithm of the slow reference's, with the likelihood of the targets."""
     objective, theta = an_objective(output)
     objective = objective.with_penalty(objective.penalty.of(Strength(alpha)))

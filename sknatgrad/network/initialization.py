@@ -91,7 +91,12 @@ def standard_factor(network, scale=1.0):
     topology = network.topology
     scale = np.where(np.equal(scale, 0), 1.0, np.abs(scale))
     scale = topology.by_source(scale, network.by_unit("half_range"))
-    return scale[topology.source] * network.by_unit("input_gain")[topology.owner] / 2
+    return scale[topology.source] * standard_bias_factor(network)[topology.owner]
+
+
+def standard_bias_factor(network):
+    """The same of biases, ``g / 2`` of each unit: (n_units,), 1 of tanh units."""
+    return network.by_unit("input_gain") / 2
 
 
 def _opposed(topology, pairs, source, owner, drawn):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from ..network.initialization import standard_factor
+from ..network.initialization import standard_bias_factor, standard_factor
 from .by_value import by_value
 from .first_rows import MIN_ROWS
 from .penalty.evidence import Evidence, first_strength, temperature
@@ -32,7 +32,7 @@ def make_penalty(model, data, state):
     topology = model.network.topology
     of_targets = target_factor(topology, state.raw_target_scale)
     factor = standard_factor(model.network, scale.scale) * of_targets
-    of_biases = model.network.by_unit("input_gain") / 2 * of_targets[topology.bias]
+    of_biases = standard_bias_factor(model.network) * of_targets[topology.bias]
     strength = state.strength.times(state.units.alpha)
     return Penalty(topology, factor**2, state.weight, strength, of_biases)
 
@@ -160,8 +160,8 @@ def _schedule(settings, batches, window):
     )
 
 
-def make_evidence(data, state, passes):
-    """What looks for the strength of the penalty, from where the state is."""
+def make_evidence(data, state, passes, tried=None):
+    """What looks for the strength of the penalty, from where the state is; or holds one."""
     n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
     objective, scale = passes.objective, data.scale
     topology, numbers = objective.network.topology, objective.output.free_dispersion
@@ -173,6 +173,7 @@ def make_evidence(data, state, passes):
         scale.prior_precision,
         temperature(weights_a_row, topology.n_hidden_levels, numbers),
         first_strength(topology.n_hidden_levels, numbers),
+        tried,
     )
 
 

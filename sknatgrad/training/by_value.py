@@ -13,6 +13,9 @@ from ..outputs import Output
 def by_value(setting):
     """A description of a setting, equal for equal ones; later changes do not reach it.
 
+    So it is of numbers, text, lists, dicts, sets, arrays, sparse matrices, graphs and parts of a
+    training; other objects stand for themselves.
+
     Parts of a training are described by class name and attributes: their classes may be
     of a notebook or local to a function, where pickle does not find them. Graphs and sparse
     matrices are their links and entries, without what they have computed once.
@@ -20,7 +23,9 @@ def by_value(setting):
     if isinstance(setting, list | tuple):
         return tuple(map(by_value, setting))
     if isinstance(setting, dict):
-        return tuple((name, by_value(value)) for name, value in setting.items())
+        return tuple((name, by_value(setting[name])) for name in sorted(setting, key=repr))
+    if isinstance(setting, set):
+        return frozenset(setting)
     if isinstance(setting, np.ndarray):
         return joblib.hash(setting)
     if isinstance(setting, Topology):

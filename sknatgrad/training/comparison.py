@@ -1,7 +1,5 @@
 """What fits of the same rows are compared by."""
 
-import numpy as np
-
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from .assembly import make_objective, make_penalty
@@ -18,7 +16,7 @@ def compared_by(model, settings, data, state):
     Where rows are held out, a pair: minus the best validation score, and its lowest loss,
     which tells equal scores apart. Else the penalised loss, which all fits minimise; but
     where each has found a penalty of its own, that would favour the one with the weakest,
-    and it is the `expected_loss` on new rows where that can be told, or minus the logarithm
+    and it is the `expected_loss` on new rows where that can be told, else minus the logarithm
     of the evidence.
 
     Returns
@@ -45,7 +43,11 @@ def compared_by(model, settings, data, state):
 def expects(model, n_samples):
     """Whether fits are compared by their `expected_loss`.
 
-    Not where some outputs know how noisy their targets are and others do not.
+    Of numbers, and of labels in several hidden levels; with one, evidence is the better judge.
+    Neither where only some outputs know how noisy their targets are, nor of densities, whose
+    loss has no least value.
     """
-    mixed = np.any(model.output.free_scale) and not model.output.free_dispersion
-    return can_be_told(model.network, n_samples) and not mixed
+    output, network = model.output, model.network
+    deep_labels = output.known_dispersion and network.topology.n_hidden_levels > 1
+    told = (output.free_dispersion or deep_labels) and output.nonnegative
+    return bool(told) and can_be_told(network, n_samples)

@@ -1,11 +1,9 @@
 """Other strengths of the penalty, tried out where evidence may have missed the best."""
 
-from copy import deepcopy
 from dataclasses import replace
 
 from .comparison import compared_by, expects
 from .penalty.evidence import EARLIEST, SEARCH
-from .penalty.l2 import Strength
 from .session import begin, run
 
 # Strengths relative to the best one so far, at most so many in a row; of the expected loss, what
@@ -23,8 +21,9 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
     many features say together is as many signals; and deep networks learn labels by heart
     before it has seen that they are noisy. So fits with an eighth of the strength follow as
     long as the expected loss falls by 5 %, and if the first is not better, fits with twice the
-    strength. Where the output says how noisy labels are only the latter are tried, in networks
-    with several hidden levels: `expected_loss` thinks too well of labels learnt by heart.
+    strength. Where the output says how noisy labels are only the latter are tried:
+    `expected_loss` thinks too well of labels learnt by heart. Where rows are held out, any gain
+    on them counts.
 
     Parameters
     ----------
@@ -39,12 +38,12 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
         That of the best fit.
     TrainingState
     """
-    again = deepcopy(rng)
     state = begin(model, settings, data, rng)
+    start = state.fork()
     outcome = run(model, settings, data, state, validation, observer)
     if not _worth_trying(model, settings, data, outcome, state):
         return outcome, state
-    return _Trials(model, settings, data, again, validation, observer).best(outcome, state)
+    return _Trials(model, settings, data, start, validation, observer).best(outcome, state)
 
 
 def _worth_trying(model, settings, data, outcome, state):
@@ -55,23 +54,15 @@ def _worth_trying(model, settings, data, outcome, state):
         and outcome.n_iter >= SETTLED
         and settings.adapts_alpha(model.network)
         and state.strength.alpha > 0
-        and len(_factors(model)) > 0
         and expects(model, data.X.shape[0])
     )
 
 
-def _factors(model):
-    """Where to look: strengths relative to that of a fit."""
-    if model.output.free_dispersion:
-        return WEAKER, STRONGER
-    return (STRONGER,) if model.network.topology.n_hidden_levels > 1 else ()
-
-
 class _Trials:
-    """Fits from one start; parameters as in `run_with_trials`."""
+    """Fits from one start; parameters as in `run_with_trials`, the start a `TrainingState`."""
 
-    def __init__(self, model, settings, data, rng, validation, observer):
-        self._task, self._rng = (model, settings, data), rng
+    def __init__(self, model, settings, data, start, validation, observer):
+        self._task, self._start = (model, settings, data), start
         self._validation, self._observer = validation, observer
 
     def best(self, outcome, state):
@@ -80,11 +71,11 @@ class _Trials:
         An interrupt ends the trials, not the fit.
         """
         self._fit = outcome, state
+        numbers = self._task[0].output.free_dispersion
         try:
             self._value = compared_by(*self._task, state)
-            for factor in _factors(self._task[0]):
-                if self._improves(factor):
-                    break
+            if not (numbers and self._improves(WEAKER)):
+                self._improves(STRONGER)
         except KeyboardInterrupt:
             outcome, state = self._fit
             return replace(outcome, interrupted=True), state
@@ -99,16 +90,13 @@ class _Trials:
 
     def _try(self, alpha):
         """Whether a fit with that strength is the best so far."""
-        state = begin(*self._task, deepcopy(self._rng))
-        state.strength = Strength(alpha, given=True)
-        outcome = run(*self._task, state, self._validation)
+        state = self._start.fork()
+        state.history.resume()
+        outcome = run(*self._task, state, self._validation, tried=alpha)
         if outcome.interrupted:
             raise KeyboardInterrupt
         if outcome.error is not None:
             return False
-        # Passes that follow hold it, like one that was found.
-        passes = max(SETTLED, state.strength.n_passes)
-        state.strength = replace(state.strength, n_passes=passes, given=False)
         value, best = compared_by(*self._task, state), self._value
         if self._observer is not None:
             self._observer.tried(alpha, value, best)

@@ -89,6 +89,9 @@ class Evidence:
         T; see `temperature`.
     start : float
         The first strength, in units of the noise; see `first_strength`.
+    tried : float, optional
+        A strength that is held from the first pass on, in place of one that is looked for.
+        Of the features' factors then speaks the equation with the noise at which it holds.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Evidence:
         features=1.0,
         temperature=1.0,
         start=START,
+        tried=None,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
@@ -106,7 +110,7 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self.temperature, self._start = temperature, start
+        self.temperature, self._start, self._tried = temperature, start, tried
 
     @property
     def searching(self):
@@ -127,6 +131,11 @@ class Evidence:
         since = self.n_passes - self._first
         return since >= 0 and since % self._every == 0
 
+    @property
+    def n_counted(self):
+        """Passes so far; of a strength that was tried at least as many as settle one."""
+        return self.n_passes if self._tried is None else max(self.n_passes, self._last + 1)
+
     def end_pass(self):
         """Count a pass."""
         self.n_passes += 1
@@ -146,7 +155,7 @@ class Evidence:
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
             unit = noise.unit(0.0)
-            alpha = penalty.strength.alpha if penalty.strength.given else self._start * unit
+            alpha = self._start * unit if self._tried is None else self._tried
             found = replace(penalty.strength, alpha=alpha, noise_unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
@@ -154,17 +163,15 @@ class Evidence:
 
     def _estimate(self, penalty, curvature):
         """The strengths that are asked for, of all weights and of each feature."""
-        last = penalty.strength
-        if last.given:
-            alpha = last.alpha
-        else:
-            settled = self.n_passes > self._last and last.alpha > 0
+        settled = self.n_passes > self._last and penalty.strength.alpha > 0
+        alpha = self._tried
+        if alpha is None:
             alpha = (self._held if settled else self._most_probable)(penalty, curvature)
         if not np.isfinite(alpha):
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
         noise_unit = curvature.noise_unit(alpha)
-        return replace(last, alpha=alpha, features=features, noise_unit=noise_unit)
+        return Strength(alpha, features, noise_unit)
 
     @staticmethod
     def _held(penalty, curvature):
@@ -205,8 +212,7 @@ class Evidence:
         """Factors of the features' strengths, (n_inputs,)."""
         free, before = curvature.free(alpha), penalty.strength.features
         tempered = self.temperature * curvature.noise.variance(free)
-        if penalty.strength.given and free > 0:
-            # At which the equation would hold for all of them.
+        if self._tried is not None and free > 0:
             tempered = alpha * curvature.size / free
         if not tempered > 0:
             return before

@@ -21,15 +21,12 @@ class Strength:
         `Noise.unit` where `alpha` was estimated: what the noise makes the loss there.
     n_passes : int
         Passes since it has been looked for.
-    given : bool
-        Whether it is tried as it is; then only the features' factors are looked for.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
     noise_unit: float | None = None
     n_passes: int = 0
-    given: bool = False
 
     def times(self, factor):
         """The same strength of a loss that is so many times as large."""
