@@ -5,39 +5,32 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from engine import jacobian, objective_on
-from sklearn.datasets import load_breast_cancer, make_friedman1, make_regression
+from scipy import sparse
+from sklearn.datasets import make_friedman1, make_regression
 from sklearn.model_selection import train_test_split
 
-from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad import RiemannianMLPRegressor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import Output, get_output
-from sknatgrad.training import Model, comparison, trials
+from sknatgrad.training import Data, Model, comparison, trials
 from sknatgrad.training.comparison import expects
 from sknatgrad.training.data import objective as objective_module
 from sknatgrad.training.penalty import expectation
 from sknatgrad.training.penalty.expectation import degrees_of_freedom, expected_loss
 from sknatgrad.training.penalty.l2 import Penalty, Strength
-from sknatgrad.training.penalty.noise import Noise
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-TARGETS = {"square": 2, "poisson": 1, "bernoulli": 2, "softmax": 3}
-GRAPHS = {
-    "full": lambda n_outputs: Topology.layered((4, 5, n_outputs)),
-    "deep": lambda n_outputs: Topology.layered((4, 3, 4, n_outputs)),
-    "random": lambda n_outputs: Topology.random_links((4, 5, n_outputs), 3, random_state=0),
-}
+OUTPUTS = ("square", "poisson", "bernoulli")
+GRAPHS = {"full": (4, 5, 1), "deep": (4, 3, 4, 1)}
 
 
 def an_objective(output, graph, weighted=False, n_samples=15):
     """A penalised objective, and parameters to look at it from."""
     rng = np.random.default_rng(0)
-    topology = GRAPHS[graph](TARGETS[output])
+    topology = Topology.layered(GRAPHS[graph])
     X = rng.normal(size=(n_samples, 4)) * [1, 20, 0.3, 1] + [5, 0, 1, -2]
-    if output == "softmax":
-        target = rng.integers(3, size=n_samples)
-    else:
-        target = rng.integers(2, size=(TARGETS[output], n_samples)).astype(float)
+    target = rng.integers(2, size=(1, n_samples)).astype(float)
     weight = rng.integers(1, 4, size=n_samples).astype(float) if weighted else None
     total = float(n_samples if weight is None else weight.sum())
     # Units of a full level share the scale of their sources, and each has one of its own.
@@ -82,7 +75,7 @@ def slow_degrees(objective, theta):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("output", TARGETS)
+@pytest.mark.parametrize("output", OUTPUTS)
 def test_degrees_of_freedom(output, graph, weighted, monkeypatch):
     """Those of the derivatives written out; how rows are divided does not matter."""
     objective, theta = an_objective(output, graph, weighted)
@@ -96,37 +89,42 @@ def test_degrees_of_freedom(output, graph, weighted, monkeypatch):
     assert found == pytest.approx(want, rel=1e-5)
 
 
-@pytest.mark.parametrize("output", TARGETS)
-def test_expected_loss(output):
-    """Generalised cross-validation, and the network information criterion."""
-    objective, theta = an_objective(output, "full", True)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_expected_loss(weighted):
+    """Generalised cross-validation, of as many rows as there are, whatever they weigh."""
+    objective, theta = an_objective("square", "full", weighted)
     evaluation = objective.evaluate(theta)
-    free, weight = degrees_of_freedom(objective, evaluation), objective.penalty.weight
-    if output in ("square", "poisson"):
-        noise, _ = Noise.measured(objective, evaluation)
-        assert noise.n_observed <= weight * TARGETS[output] and free < 0.9 * noise.n_observed
-        want = evaluation.data_loss / (1 - free / noise.n_observed) ** 2
-    else:
-        want = evaluation.data_loss + free / weight
+    left = 1 - degrees_of_freedom(objective, evaluation) / 15
+    assert 0.05 < left < 0.9
+    want = evaluation.data_loss / left**2
     assert expected_loss(objective, evaluation) == pytest.approx(want, rel=1e-12)
 
 
 def test_fits_without_residuals_are_blamed():
     """Where parameters are as many as rows, and the penalty is next to nothing."""
-    objective, theta = an_objective("square", "full", n_samples=8)
+    objective, theta = an_objective("square", "full", n_samples=16)
     weak = objective.with_penalty(objective.penalty.of(Strength(1e-12)))
     evaluation = weak.evaluate(theta)
-    assert degrees_of_freedom(weak, evaluation) == pytest.approx(16)
-    assert expected_loss(weak, evaluation) > 1e4 * evaluation.data_loss
+    assert degrees_of_freedom(weak, evaluation) > 14
+    assert expected_loss(weak, evaluation) > 64 * evaluation.data_loss
 
 
-@pytest.mark.parametrize("n_samples, told", [(1000, True), (1001, False)])
+@pytest.mark.parametrize("n_samples, told", [(2000, True), (2001, False)])
 def test_what_is_cheap(n_samples, told):
-    """Rows times outputs, and the work on each pair of them."""
-    network = Network.build(Topology.layered((10, 20, 2)))
+    """Rows, the work on each pair of them, and full levels."""
+    network = Network.build(Topology.layered((10, 20, 1)))
     assert expectation.can_be_told(network, n_samples) == told
     wide = Network.build(Topology.layered((10**6, 2, 1)))
     assert not expectation.can_be_told(wide, 200)
+    thin = Network.build(Topology.random_links((10, 20, 1), 3, random_state=0))
+    assert not expectation.can_be_told(thin, 200)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.asfortranarray])
+def test_copies_are_one_row(form):
+    """Whatever their order."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    assert expectation.n_different(form(np.vstack([X, X[::2]]))) == 20
 
 
 # ------------------------------------------------------------------------------ what it is for
@@ -184,16 +182,6 @@ def test_noise_is_held_down(seed):
     assert model.score(X[150:], X[150:, 0]) > -0.6
 
 
-@pytest.mark.parametrize("slope, most", [(0.0, 0.72), (1.0, 0.66)])
-def test_deep_networks_do_not_learn_labels_by_heart(slope, most):
-    """Without trials the loss is 0.9 and 0.8; of labels without signal it is ln 2 at best."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2500, 20))
-    y = rng.uniform(size=2500) < 1 / (1 + np.exp(-slope * X[:, 0]))
-    model = RiemannianMLPClassifier((50, 50), random_state=0).fit(X[:500], y[:500])
-    assert model.loss(X[500:], y[500:]) < most
-
-
 @pytest.mark.parametrize("change", [lambda X: 1000 * X, lambda X: 1 - X, lambda X: X + 1e3])
 def test_units_of_features_change_nothing(change):
     """The same trials, and the same fit."""
@@ -217,6 +205,18 @@ def test_weights_are_copies():
     )
     assert weighted.alpha_ == pytest.approx(copies.alpha_, rel=1e-6)
     np.testing.assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["twice", "bootstrap"])
+def test_copies_leave_no_more_to_the_residuals(kind):
+    """Rows that come again do not make noise a signal."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1060, 5))
+    signal = np.sin(X[:, 0]) + X[:, 1]
+    y = signal + 0.7 * rng.normal(size=1060)
+    rows = np.arange(120) % 60 if kind == "twice" else rng.integers(60, size=60)
+    model = RiemannianMLPRegressor(random_state=0).fit(X[rows], y[rows])
+    assert model.score(X[60:], signal[60:]) > 0.75
 
 
 # ------------------------------------------------------------------------------------- where
@@ -246,22 +246,15 @@ def test_trials_follow_what_was_found(n_runs, settings, most):
     assert least <= len(n_runs) <= most
 
 
-@pytest.mark.parametrize("hidden, tried", [((10,), False), ((10, 10), True)])
-def test_labels_are_tried_in_deep_networks(n_runs, hidden, tried):
-    """And only stronger penalties."""
-    X, y = load_breast_cancer(return_X_y=True)
-    RiemannianMLPClassifier(hidden, random_state=0).fit(X[:300], y[:300])
-    assert (len(n_runs) > 1) == tried
-    assert np.all(np.diff([strength for strength in n_runs if strength is not None]) > 0)
-
-
-def test_warm_fits_go_on(n_runs):
-    """With the penalty of the best trial."""
+@pytest.mark.parametrize("start", range(4))
+def test_warm_fits_go_on(n_runs, start):
+    """With the penalty of the best trial, which is held."""
     X, y = products(300)
-    model = RiemannianMLPRegressor(random_state=3, warm_start=True).fit(X[:300], y[:300])
-    before, n_first = model.score(X[300:], y[300:]), len(n_runs)
-    model.fit(X[:300], y[:300])
-    assert n_first > 1 and len(n_runs) == n_first
+    model = RiemannianMLPRegressor(random_state=start, warm_start=True).fit(X[:300], y[:300])
+    before, n_first, alpha = model.score(X[300:], y[300:]), len(n_runs), model.alpha_
+    for _ in range(2):
+        model.fit(X[:300], y[:300])
+    assert n_first > 1 and len(n_runs) == n_first and model.alpha_ == pytest.approx(alpha)
     assert model.score(X[300:], y[300:]) > before - 0.02
 
 
@@ -312,23 +305,26 @@ class Waiting(Output):
 
 
 @pytest.mark.parametrize(
-    "output, hidden, want",
+    "output, hidden, last, want",
     [
-        ("square", (3,), True),
-        ("poisson", (3,), True),
-        (["square", "poisson"], (3,), True),
-        ("bernoulli", (3,), False),
-        ("bernoulli", (3, 3), True),
-        (["square", "bernoulli"], (3, 3), False),
-        (["poisson", "bernoulli"], (3, 3), False),
-        (Waiting(), (3, 3), False),
+        ("square", (3,), 1, True),
+        ("square", (3,), 2, False),
+        ("square", (3, 3), 1, False),
+        ("poisson", (3,), 1, False),
+        ("bernoulli", (3,), 1, False),
+        ("bernoulli", (3, 3), 1, False),
+        ("bernoulli", (3, 3), 2, False),
+        ("softmax", (3, 3), 2, False),
+        (Waiting(), (3,), 1, False),
+        (Waiting(), (3, 3), 1, False),
     ],
 )
-def test_where_the_expected_loss_counts(output, hidden, want):
-    """Of numbers, and of labels in deep networks; not of mixtures of both, nor of densities."""
+def test_where_the_expected_loss_counts(output, hidden, last, want):
+    """Of one number a row in one hidden level."""
     output = output if isinstance(output, Output) else get_output(output)
-    network = Network.build(Topology.layered((4, *hidden, 2)))
-    assert expects(Model(network, output), 100) == want
+    network = Network.build(Topology.layered((4, *hidden, last)))
+    X, target = np.zeros((20, 4)), np.zeros((last, 20))
+    assert expects(Model(network, output), Data(X, target)) == want
 
 
 @pytest.mark.parametrize(
@@ -355,7 +351,7 @@ def test_what_fits_are_compared_by(output, hidden, alpha, held_out, function, mo
     )
     monkeypatch.setattr(comparison, "make_penalty", lambda *arguments: objective.penalty)
     monkeypatch.setattr(comparison, "make_objective", lambda *arguments: objective)
-    model = Model(Network.build(Topology.layered((4, *hidden, 2))), get_output(output))
+    model = Model(Network.build(Topology.layered((4, *hidden, 1))), get_output(output))
     settings = SimpleNamespace(adapts_alpha=lambda network: alpha == "auto")
     found = comparison.compared_by(model, settings, objective.data, state)
     if held_out:

@@ -88,8 +88,7 @@ class RiemannianMLPClassifier(
         (inputs of unit variance, sources by the typical size of their activities: 1 for
         tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (in
         `partial_fit`, of all rows of the stream, or of the fit before it if that is
-        more). "auto" finds the strength during `fit`, from the evidence of the data,
-        and of few rows in deep networks from what several fits lead to expect
+        more). "auto" finds the strength during `fit`, from the evidence of the data
         (doc/training.md): see `alpha_`. `partial_fit` keeps it; without `fit` there
         is none, nor for networks without hidden units.
     max_iter : int, default=200
@@ -144,7 +143,7 @@ class RiemannianMLPClassifier(
     best_validation_score_ : float or None
         Accuracy of the held-out rows, weighted like the training rows.
     n_iter_ : int
-        Passes of the last fit; of several starts or penalties, of the best.
+        Passes of the last fit; of several starts, of the best.
     t_ : int
         Samples seen.
     n_rejected_steps_ : int

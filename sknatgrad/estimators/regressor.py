@@ -103,7 +103,7 @@ class RiemannianMLPRegressor(
         tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (in
         `partial_fit`, of all rows of the stream, or of the fit before it if that is
         more). "auto" finds the strength during `fit`, from the evidence of the data,
-        and where rows are few from what several fits lead to expect of new rows
+        and of one target and few rows from what several fits lead to expect of new ones
         (doc/training.md): see `alpha_`. `partial_fit` keeps it; without `fit` there
         is none, nor for networks without hidden units.
     max_iter : int, default=200

@@ -71,11 +71,6 @@ class Output:
         """
         return bool(np.all(self.free_scale))
 
-    @property
-    def known_dispersion(self):
-        """Whether the output knows it for all units; neither holds of some mixtures."""
-        return not (np.any(self.free_scale) or self.free_dispersion)
-
     def __init__(self, activation="auto"):
         automatic = isinstance(activation, str) and activation == "auto"
         try:

@@ -54,10 +54,6 @@ class Mixed(Output):
         return all(output.free_dispersion for output, _ in self.groups)
 
     @property
-    def known_dispersion(self):
-        return all(output.known_dispersion for output, _ in self.groups)
-
-    @property
     def nonnegative(self):
         return all(output.nonnegative for output, _ in self.groups)
 

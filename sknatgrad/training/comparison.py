@@ -1,5 +1,7 @@
 """What fits of the same rows are compared by."""
 
+import numpy as np
+
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from .assembly import make_objective, make_penalty
@@ -33,21 +35,24 @@ def compared_by(model, settings, data, state):
     adapts = settings.adapts_alpha(model.network)
     if not (adapts and objective.penalises):
         return objective.evaluate(state.path.average).loss
-    if expects(model, objective.n_samples):
+    if expects(model, data):
         return expected_loss(objective, objective.evaluate(state.path.average))
     if not data.whole_batches_only:
         objective = sample(objective)
     return surprise(objective, objective.evaluate(state.path.average))
 
 
-def expects(model, n_samples):
+def expects(model, data):
     """Whether fits are compared by their `expected_loss`.
 
-    Of numbers, and of labels in several hidden levels; with one, evidence is the better judge.
-    Neither where only some outputs know how noisy their targets are, nor of densities, whose
-    loss has no least value.
+    Of one number a row, in one hidden level. With several targets it is not known how many
+    observations there are; labels and counts leave no curvature where they are learnt by heart;
+    and deep networks trained anew with another penalty part from what they are in other units.
     """
-    output, network = model.output, model.network
-    deep_labels = output.known_dispersion and network.topology.n_hidden_levels > 1
-    told = (output.free_dispersion or deep_labels) and output.nonnegative
-    return bool(told) and can_be_told(network, n_samples)
+    topology = model.network.topology
+    return (
+        topology.n_outputs == topology.n_hidden_levels == 1
+        and bool(np.all(model.output.free_scale))
+        and not data.whole_batches_only
+        and can_be_told(model.network, data.X.shape[0])
+    )

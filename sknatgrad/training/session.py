@@ -140,7 +140,7 @@ def run(model, settings, data, state, validation=None, observer=None, tried=None
     """
     adapts = settings.adapts_alpha(model.network) and not settings.streaming
     if tried is not None:
-        state.strength = Strength(tried)
+        state.strength = Strength(tried, fixed=True)
     data = _prepared(settings, data, state, adapts)
     with quiet():
         penalised = adapts or state.strength.alpha > 0

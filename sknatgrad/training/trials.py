@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from .comparison import compared_by, expects
 from .penalty.evidence import EARLIEST, SEARCH
 from .session import begin, run
@@ -18,12 +20,10 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
 
     Evidence speaks of the fit at hand, and counts what units share once for each of them. A
     signal that is learnt late, as a product of features, is noise to it, and held down; what
-    many features say together is as many signals; and deep networks learn labels by heart
-    before it has seen that they are noisy. So fits with an eighth of the strength follow as
-    long as the expected loss falls by 5 %, and if the first is not better, fits with twice the
-    strength. Where the output says how noisy labels are only the latter are tried:
-    `expected_loss` thinks too well of labels learnt by heart. Where rows are held out, any gain
-    on them counts.
+    many features say together is as many signals. So, where that can be told (`expects`), fits
+    with an eighth of the strength follow as long as the expected loss falls by 5 %, and if the
+    first is not better, fits with twice the strength. Where rows are held out, any gain on them
+    counts.
 
     Parameters
     ----------
@@ -51,10 +51,11 @@ def _worth_trying(model, settings, data, outcome, state):
     ended = outcome.error is None and not (outcome.interrupted or outcome.asked)
     return (
         ended
-        and outcome.n_iter >= SETTLED
+        and (outcome.n_iter >= SETTLED or not outcome.ran_out)
         and settings.adapts_alpha(model.network)
         and state.strength.alpha > 0
-        and expects(model, data.X.shape[0])
+        and settings.invariant
+        and expects(model, data)
     )
 
 
@@ -71,14 +72,16 @@ class _Trials:
         An interrupt ends the trials, not the fit.
         """
         self._fit = outcome, state
-        numbers = self._task[0].output.free_dispersion
         try:
             self._value = compared_by(*self._task, state)
-            if not (numbers and self._improves(WEAKER)):
+            if not self._improves(WEAKER):
                 self._improves(STRONGER)
         except KeyboardInterrupt:
             outcome, state = self._fit
             return replace(outcome, interrupted=True), state
+        except (MemoryError, np.linalg.LinAlgError, FloatingPointError):
+            # What has been fitted is not lost with what was only tried.
+            pass
         return self._fit
 
     def _improves(self, factor):

@@ -171,7 +171,7 @@ class Evidence:
             return Strength(alpha)
         features = self._of_features(penalty, curvature, alpha)
         noise_unit = curvature.noise_unit(alpha)
-        return Strength(alpha, features, noise_unit)
+        return replace(penalty.strength, alpha=alpha, features=features, noise_unit=noise_unit)
 
     @staticmethod
     def _held(penalty, curvature):
@@ -181,7 +181,7 @@ class Evidence:
         fit that has begun to learn noise by heart, would ask for less and less.
         """
         last = penalty.strength
-        known = last.noise_unit
+        known = None if last.fixed else last.noise_unit
         return last.alpha * (curvature.noise_unit(last.alpha) / known if known else 1.0)
 
     def _most_probable(self, penalty, curvature):

@@ -1,13 +1,13 @@
 """What loss to expect on new rows, from the rows of the training."""
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ...metrics import Fisher, Metric, Reduction
 from ...numerics.arithmetic import safe_divide
-from .noise import Noise
 
-# Numbers of rows times outputs, and of products, up to which degrees of freedom are counted.
+# Numbers of rows, and of products, up to which degrees of freedom are counted.
 LARGEST_KERNEL, LARGEST_COST = 2000, 2e10
 # Of all degrees of freedom, those that are left to the residuals, at least.
 _FEWEST_LEFT = 1e-3
@@ -16,36 +16,26 @@ _FEWEST_LEFT = 1e-3
 def can_be_told(network, n_samples):
     """Whether `expected_loss` is cheap enough.
 
-    It costs O(N^2 c + N^3), N being rows times outputs, and c units and sources of each full
-    level and links of the others.
+    Of full levels: it costs O(n^2 c + n^3), n being rows, and c units and sources of all levels.
     """
-    size = n_samples * network.topology.n_outputs
-    each = sum(
-        len(group.units) + group.fan_in if group.shared else len(group.units) * (1 + group.fan_in)
-        for group in network.topology.groups
-    )
-    return size <= LARGEST_KERNEL and size**2 * each <= LARGEST_COST
+    groups = network.topology.groups
+    each = sum(len(group.units) + group.fan_in for group in groups)
+    full = all(group.shared for group in groups)
+    return full and n_samples <= LARGEST_KERNEL and n_samples**2 * each <= LARGEST_COST
 
 
 def expected_loss(objective, evaluation):
     """The mean loss to be expected on new rows.
 
-    With g the degrees of freedom that the fit takes (`degrees_of_freedom`), W the number of
-    rows and N that of independent observations (`Noise`), it is
-
-    * ``loss / (1 - g / N)^2`` where the output leaves the noise free, which is generalised
-      cross-validation (Golub, Heath and Wahba, *Technometrics* 21, 1979), and
-    * ``loss + g / W`` where it says how noisy labels are, the network information criterion
-      (Murata, Yoshizawa and Amari, *IEEE Trans. Neural Networks* 5, 1994).
-
-    Both are right to first order in g; the first blames fits that leave nothing to the
-    residuals. The second does not: where labels are learnt by heart the curvature of the
-    likelihood is gone, and with it g.
+    It is ``loss / (1 - g / n)^2`` with g the degrees of freedom that the fit takes
+    (`degrees_of_freedom`) and n the number of different rows: generalised cross-validation
+    (Golub, Heath and Wahba, *Technometrics* 21, 1979). A fit that leaves nothing to the residuals
+    is not thought well of.
 
     Parameters
     ----------
     objective : Objective
-        With a penalty that is not 0.
+        With a penalty that is not 0, of full levels and one output.
     evaluation : Evaluation
         At the least penalised loss.
 
@@ -54,18 +44,21 @@ def expected_loss(objective, evaluation):
     float
         In the unit of the loss.
     """
-    free = degrees_of_freedom(objective, evaluation)
-    if not objective.output.free_dispersion:
-        return evaluation.data_loss + free / objective.penalty.weight
-    noise, _ = Noise.measured(objective, evaluation)
-    return evaluation.data_loss / max(1 - free / noise.n_observed, _FEWEST_LEFT) ** 2
+    left = 1 - degrees_of_freedom(objective, evaluation) / n_different(objective.data.X)
+    return evaluation.data_loss / max(left, _FEWEST_LEFT) ** 2
+
+
+def n_different(X):
+    """The number of different rows: copies leave no more to the residuals."""
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X[:])
+    return len(np.unique(X.view(np.dtype((np.void, X.itemsize * X.shape[1])))))
 
 
 def degrees_of_freedom(objective, evaluation):
-    """How many degrees of freedom of the outputs the rows determine.
+    """How many degrees of freedom of the output the rows determine.
 
-    With J the derivatives of the outputs of all rows, times the square root of the outputs'
-    Fisher matrix, in coordinates in which the penalty is ``alpha |z|^2 / 2``, it is ``tr K
+    With J the derivatives of the output of all rows, times the square root of its Fisher
+    matrix, in coordinates in which the penalty is ``alpha |z|^2 / 2``, it is ``tr K
     (K + alpha)^-1``, ``K = J J^T``: exact, where the blocks of `Curvature` count what units
     share once for each of them. Biases, which are not penalised, count as weights of one more
     feature; others are taken about their mean. So it is intrinsic.
@@ -73,7 +66,7 @@ def degrees_of_freedom(objective, evaluation):
     Parameters
     ----------
     objective : Objective
-        With a penalty that is not 0.
+        With a penalty that is not 0, of full levels and one output.
     evaluation : Evaluation
 
     Returns
@@ -100,10 +93,11 @@ class _Factors(Reduction):
     needs_seeds = True
 
     def statistics(self, point, modulus, rng):
-        pulled = np.concatenate(list(modulus.pulled(point, rng)), axis=1, dtype=float)
+        (pulled,) = modulus.pulled(point, rng)
+        pulled = pulled[:, 0].astype(float)
         share = point.lin.sample_share.astype(float)
         groups = point.lin.topology.groups
-        activities = (point.lin.incoming(group).astype(float) for group in groups)
+        activities = (point.lin.incoming(group)[0].astype(float) for group in groups)
         return (np.sqrt(share) * pulled, share, *activities)
 
     def combine(self, parts):
@@ -121,30 +115,19 @@ def _side_by_side(arrays):
 
 
 def _kernel(objective, evaluation):
-    """K for rows of mean weight 1 / n_samples, (N, N)."""
+    """K for rows of mean weight 1 / n, (n, n)."""
     metric = Metric(Fisher(), _Factors())
     at = evaluation.parameters, metric, None, evaluation.points
     (pulled, share, *activities), _ = objective.statistics(*at)
     total = 0.0
     for group, rows in zip(objective.network.topology.groups, activities, strict=True):
-        of_weights = np.sqrt(group.take(objective.penalty.relative))
         of_biases = objective.penalty.of_biases[group.units, None]
-        scale = of_weights / of_biases
-        scale[:, 0] = 1.0
-        rows[:, 1:] -= (rows[:, 1:] @ share)[:, :, None]
-        signals = pulled[group.units] / of_biases[:, :, None]
-        if group.shared:
-            # Units of one level differ by what their biases differ by.
-            total += _products(signals, safe_divide(rows[0], scale[0][:, None]))
-        else:
-            for own, heard, by in zip(signals, rows, scale, strict=True):
-                total += _products(own[None], safe_divide(heard, by[:, None]))
+        # Weights of units that share their sources differ by what their biases differ by.
+        scale = np.sqrt(group.take(objective.penalty.relative)[0]) / of_biases[0]
+        scale[0] = 1.0
+        rows[1:] -= (rows[1:] @ share)[:, None]
+        rows, signals = safe_divide(rows, scale[:, None]), pulled[group.units] / of_biases
+        products = signals.T @ signals
+        products *= rows.T @ rows
+        total += products
     return total
-
-
-def _products(signals, activities):
-    """``sum_ki (d_k a_i) (d_k a_i)^T`` of values (k, seeds, n) and activities (i, n)."""
-    n_seeds, signals = signals.shape[1], signals.reshape(len(signals), -1)
-    products = signals.T @ signals
-    products *= np.tile(activities.T @ activities, (n_seeds, n_seeds))
-    return products

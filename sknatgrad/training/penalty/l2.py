@@ -21,12 +21,15 @@ class Strength:
         `Noise.unit` where `alpha` was estimated: what the noise makes the loss there.
     n_passes : int
         Passes since it has been looked for.
+    fixed : bool
+        Whether it stays as it is in the passes that follow, whatever the noise.
     """
 
     alpha: float = 0.0
     features: np.ndarray | None = None
     noise_unit: float | None = None
     n_passes: int = 0
+    fixed: bool = False
 
     def times(self, factor):
         """The same strength of a loss that is so many times as large."""
