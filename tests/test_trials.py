@@ -226,7 +226,8 @@ def n_runs(monkeypatch):
     runs, run = [], trials.run
 
     def counted(*arguments, **options):
-        runs.append(options.get("tried"))
+        strength = arguments[3].strength
+        runs.append(strength.alpha if strength.fixed else None)
         return run(*arguments, **options)
 
     monkeypatch.setattr(trials, "run", counted)

@@ -160,8 +160,8 @@ def _schedule(settings, batches, window):
     )
 
 
-def make_evidence(data, state, passes, tried=None):
-    """What looks for the strength of the penalty, from where the state is; or holds one."""
+def make_evidence(data, state, passes):
+    """What looks for the strength of the penalty, from where the state is."""
     n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
     objective, scale = passes.objective, data.scale
     topology, numbers = objective.network.topology, objective.output.free_dispersion
@@ -173,7 +173,6 @@ def make_evidence(data, state, passes, tried=None):
         scale.prior_precision,
         temperature(weights_a_row, topology.n_hidden_levels, numbers),
         first_strength(topology.n_hidden_levels, numbers),
-        tried,
     )
 
 

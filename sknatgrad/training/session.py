@@ -118,7 +118,7 @@ def go_on(model, settings, data, state):
 
 
 @single_thread()
-def run(model, settings, data, state, validation=None, observer=None, tried=None):
+def run(model, settings, data, state, validation=None, observer=None):
     """Train from a state, which is brought up to date.
 
     Parameters
@@ -131,16 +131,12 @@ def run(model, settings, data, state, validation=None, observer=None, tried=None
     observer : object, optional
         As in `Trainer`, but given a function that computes parameters for the data as
         given in place of the path.
-    tried : float, optional
-        A strength of the penalty, in units of `alpha`, in place of one that is looked for.
 
     Returns
     -------
     Outcome
     """
     adapts = settings.adapts_alpha(model.network) and not settings.streaming
-    if tried is not None:
-        state.strength = Strength(tried, fixed=True)
     data = _prepared(settings, data, state, adapts)
     with quiet():
         penalised = adapts or state.strength.alpha > 0
@@ -152,8 +148,7 @@ def run(model, settings, data, state, validation=None, observer=None, tried=None
     validate = None if validation is None else make_validator(model, settings, state, *validation)
     stopping = make_stopping(model, settings, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    held = None if tried is None else penalty.strength.alpha
-    evidence = make_evidence(data, state, passes, held) if adapts else None
+    evidence = make_evidence(data, state, passes) if adapts else None
     reported = state.units.reported
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
     error = None
@@ -165,7 +160,7 @@ def run(model, settings, data, state, validation=None, observer=None, tried=None
     state.history.n_rejected += trainer.n_rejected
     if adapts:
         strength = trainer.strength.times(1 / state.units.alpha)
-        state.strength = replace(strength, n_passes=evidence.n_counted)
+        state.strength = replace(strength, n_passes=evidence.n_passes)
     loss = trainer.final_loss
     if not trainer.n_iter:
         loss = objective.evaluate(trainer.parameters).data_loss * reported

@@ -14,12 +14,12 @@ from .trials import run_with_trials
 
 
 def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
-    """One start: ``(Outcome, TrainingState)``."""
+    """One start: `Outcome`, `TrainingState`, and what it was compared by if it was, else None."""
     rng = check_random_state(seed)
     if previous is None:
         return run_with_trials(model, settings, data, rng, validation, observer)
     state = begin(model, settings, data, rng, previous)
-    return run(model, settings, data, state, validation, observer), state
+    return run(model, settings, data, state, validation, observer), state, None
 
 
 def best_start(calls, n_jobs):
@@ -47,7 +47,8 @@ def best_start(calls, n_jobs):
         If the user interrupts before any start has ended.
     """
     if len(calls) == 1:
-        return start_and_run(*calls[0])
+        outcome, state, _ = start_and_run(*calls[0])
+        return outcome, state
     ended, interrupted = [], False
     try:
         for result in _results(calls, n_jobs):
@@ -74,16 +75,15 @@ def _results(calls, n_jobs):
 def _watched(number, *call):
     model, settings, data, *_, observer = call
     observer.begin_start()
-    outcome, state = start_and_run(*call)
-    value = np.nan
+    outcome, state, value = start_and_run(*call)
     try:
-        if outcome.error is None:
+        if value is None and outcome.error is None:
             value = compared_by(model, settings, data, state)
         observer.end_start(lambda: state.coordinates.outward(state.path.average))
     except KeyboardInterrupt:
         # The start itself has ended.
         outcome = replace(outcome, interrupted=True)
-    return _rank(number, outcome, value), outcome, state
+    return _rank(number, outcome, np.nan if value is None else value), outcome, state
 
 
 def _rank(number, outcome, value):

@@ -6,6 +6,7 @@ import numpy as np
 
 from .comparison import compared_by, expects
 from .penalty.evidence import EARLIEST, SEARCH
+from .penalty.l2 import Strength
 from .session import begin, run
 
 # Strengths relative to the best one so far, at most so many in a row; of the expected loss, what
@@ -37,12 +38,14 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
     Outcome
         That of the best fit.
     TrainingState
+    float or tuple of float or None
+        What it was compared by, None if there were no trials.
     """
     state = begin(model, settings, data, rng)
     start = state.fork()
     outcome = run(model, settings, data, state, validation, observer)
     if not _worth_trying(model, settings, data, outcome, state):
-        return outcome, state
+        return outcome, state, None
     return _Trials(model, settings, data, start, validation, observer).best(outcome, state)
 
 
@@ -71,18 +74,18 @@ class _Trials:
 
         An interrupt ends the trials, not the fit.
         """
-        self._fit = outcome, state
+        self._fit, self._value = (outcome, state), None
         try:
             self._value = compared_by(*self._task, state)
             if not self._improves(WEAKER):
                 self._improves(STRONGER)
         except KeyboardInterrupt:
             outcome, state = self._fit
-            return replace(outcome, interrupted=True), state
+            return replace(outcome, interrupted=True), state, self._value
         except (MemoryError, np.linalg.LinAlgError, FloatingPointError):
             # What has been fitted is not lost with what was only tried.
             pass
-        return self._fit
+        return *self._fit, self._value
 
     def _improves(self, factor):
         """Whether a fit of so many times the strength is better; if so go on like this."""
@@ -95,7 +98,8 @@ class _Trials:
         """Whether a fit with that strength is the best so far."""
         state = self._start.fork()
         state.history.resume()
-        outcome = run(*self._task, state, self._validation, tried=alpha)
+        state.strength = Strength(alpha, fixed=True)
+        outcome = run(*self._task, state, self._validation)
         if outcome.interrupted:
             raise KeyboardInterrupt
         if outcome.error is not None:

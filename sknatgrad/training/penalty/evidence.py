@@ -89,9 +89,6 @@ class Evidence:
         T; see `temperature`.
     start : float
         The first strength, in units of the noise; see `first_strength`.
-    tried : float, optional
-        A strength that is held from the first pass on, in place of one that is looked for.
-        Of the features' factors then speaks the equation with the noise at which it holds.
     """
 
     def __init__(
@@ -102,7 +99,6 @@ class Evidence:
         features=1.0,
         temperature=1.0,
         start=START,
-        tried=None,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
@@ -110,7 +106,7 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self.temperature, self._start, self._tried = temperature, start, tried
+        self.temperature, self._start = temperature, start
 
     @property
     def searching(self):
@@ -131,11 +127,6 @@ class Evidence:
         since = self.n_passes - self._first
         return since >= 0 and since % self._every == 0
 
-    @property
-    def n_counted(self):
-        """Passes so far; of a strength that was tried at least as many as settle one."""
-        return self.n_passes if self._tried is None else max(self.n_passes, self._last + 1)
-
     def end_pass(self):
         """Count a pass."""
         self.n_passes += 1
@@ -155,7 +146,7 @@ class Evidence:
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
             unit = noise.unit(0.0)
-            alpha = self._start * unit if self._tried is None else self._tried
+            alpha = penalty.strength.alpha if penalty.strength.fixed else self._start * unit
             found = replace(penalty.strength, alpha=alpha, noise_unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
@@ -163,9 +154,9 @@ class Evidence:
 
     def _estimate(self, penalty, curvature):
         """The strengths that are asked for, of all weights and of each feature."""
-        settled = self.n_passes > self._last and penalty.strength.alpha > 0
-        alpha = self._tried
-        if alpha is None:
+        alpha = penalty.strength.alpha
+        if not penalty.strength.fixed:
+            settled = self.n_passes > self._last and alpha > 0
             alpha = (self._held if settled else self._most_probable)(penalty, curvature)
         if not np.isfinite(alpha):
             return Strength(alpha)
@@ -181,7 +172,7 @@ class Evidence:
         fit that has begun to learn noise by heart, would ask for less and less.
         """
         last = penalty.strength
-        known = None if last.fixed else last.noise_unit
+        known = last.noise_unit
         return last.alpha * (curvature.noise_unit(last.alpha) / known if known else 1.0)
 
     def _most_probable(self, penalty, curvature):
@@ -212,7 +203,8 @@ class Evidence:
         """Factors of the features' strengths, (n_inputs,)."""
         free, before = curvature.free(alpha), penalty.strength.features
         tempered = self.temperature * curvature.noise.variance(free)
-        if self._tried is not None and free > 0:
+        if penalty.strength.fixed and free > 0:
+            # At which the equation would hold for all of them.
             tempered = alpha * curvature.size / free
         if not tempered > 0:
             return before

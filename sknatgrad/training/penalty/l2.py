@@ -22,7 +22,8 @@ class Strength:
     n_passes : int
         Passes since it has been looked for.
     fixed : bool
-        Whether it stays as it is in the passes that follow, whatever the noise.
+        Whether `alpha` stays as it is, whatever data and noise say; the features' factors are
+        looked for all the same.
     """
 
     alpha: float = 0.0
