@@ -1079,8 +1079,8 @@ def test_n_init_keeps_the_best_validation_score(monkeypatch):
     X, y = clouds(4, 200)
     X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
-    scores = [max(state.history.validation_scores) for _, state in seen]
-    losses = [outcome.loss for outcome, _ in seen]
+    scores = [max(state.history.validation_scores) for _, state, _ in seen]
+    losses = [outcome.loss for outcome, *_ in seen]
     assert clf.best_validation_score_ == max(scores) > scores[np.argmin(losses)]
 
 
@@ -1101,11 +1101,11 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
     whole, calls = starts.start_and_run, []
 
     def failing(*arguments):
-        outcome, state = whole(*arguments)
+        outcome, *others = whole(*arguments)
         calls.append(outcome)
         if len(calls) == 1:
             outcome = replace(outcome, loss=np.nan, error=ValueError("overflow"))
-        return outcome, state
+        return outcome, *others
 
     monkeypatch.setattr(starts, "start_and_run", failing)
     X, y = clouds()
