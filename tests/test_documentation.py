@@ -55,6 +55,12 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_items_of_lists_have_lines_of_their_own(page):
+    text = re.sub(r"^```.*?^```", "", PAGES[page], flags=re.M | re.S)
+    assert not re.findall(r".*[.;:)] (?:[-*]|[0-9]+\.)(?: |$)", text, re.M)
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     """To a file that there is, and a heading of that page."""
     for link in re.findall(r"\]\((?!https?:)([^)]+)\)", PAGES[page]):
