@@ -21,7 +21,6 @@ from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly, trials
 from sknatgrad.training.data.coordinates import OutputScale
-from sknatgrad.training.data.dataset import Data, effective_sample_size
 from sknatgrad.training.data.rows import spread_rows
 from sknatgrad.training.data.scaling import InputScale
 from sknatgrad.training.history import History
@@ -734,31 +733,6 @@ def test_whole_number_weights_are_repetitions():
     one = RiemannianMLPClassifier(**settings).fit(X, y, sample_weight=share)
     other = RiemannianMLPClassifier(**settings).fit(X, y, sample_weight=share / 7)
     assert other.alpha_ == pytest.approx(one.alpha_, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("weight", "counts", "want"),
-    [
-        (None, None, 6),
-        ([1, 2, 3, 0, 1, 1], None, 8),
-        ([0.3] * 6, None, 6),
-        ([1e200] * 6, None, 6),
-        ([0.5, 1.0, 1.5, 0, 0.5, 0.5], None, 4),
-        ([10, 10, 1, 1, 1, 1], [1] * 6, 24**2 / 204),
-        ([20, 10, 1, 2, 1, 1], [2, 1, 1, 2, 1, 1], 35**2 / 305),
-        ([0] * 6, None, 0),
-    ],
-)
-def test_observations_that_rows_stand_for(weight, counts, want):
-    """Whole numbers are counts; where weights per observation differ there are fewer."""
-
-    def part(rows):
-        own = (None if a is None else np.array(a, float)[rows] for a in (weight, counts))
-        return Data(np.zeros((6, 1))[rows], np.zeros((1, 6))[:, rows], *own)
-
-    assert part(slice(None)).n_observed() == pytest.approx(want)
-    pieces = [part(slice(0, 2)), part(slice(2, 3)), part(slice(3, 6))]
-    assert effective_sample_size([piece.census() for piece in pieces]) == pytest.approx(want)
 
 
 def test_weights_of_rare_classes_are_no_evidence():

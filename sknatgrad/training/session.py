@@ -179,7 +179,7 @@ def run(model, settings, data, state, validation=None, observer=None):
 
 def _prepared(settings, data, state, adapts):
     """The data in the units of the state, which takes note of them."""
-    observed = data.n_observed() if settings.alpha == "auto" else data.total_weight
+    observed = data.n_observed(adapts) if settings.alpha == "auto" else data.total_weight
     state.see(observed, settings.streaming)
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":

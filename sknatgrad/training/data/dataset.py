@@ -4,18 +4,15 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ...numerics.arithmetic import power_of_two
 from ...numerics.moments import weighted_moments
 from .objective import Objective
+from .observations import Census, digest, digests, effective_sample_size
 from .rows import selected
 from .scaling import InputScale
-
-_LARGEST_COUNT = 1e6
 
 
 class TrainingData(ABC):
@@ -56,9 +53,14 @@ class TrainingData(ABC):
         """Where the features have their origin and scale, an `InputScale`."""
         return InputScale.of_moments(self.moments, self.X.dtype)
 
-    def n_observed(self):
-        """How many observations the rows stand for, their `effective_sample_size`."""
-        return effective_sample_size(self._censuses())
+    def n_observed(self, copies=True):
+        """How many observations the rows stand for, their `effective_sample_size`.
+
+        `copies` says whether to look for rows that are copies; those which are their own targets
+        do not tell.
+        """
+        copies = copies and not self.reconstructs
+        return effective_sample_size(self._censuses(copies), copies)
 
     @abstractmethod
     def objective(self, model, penalty, coordinates, dtype):
@@ -77,7 +79,7 @@ class TrainingData(ABC):
         """The `Moments` of a matrix, ``columns(data)`` of the `Data` of any of the rows."""
 
     @abstractmethod
-    def _censuses(self):
+    def _censuses(self, copies):
         """Each `Census` of parts that make up the rows."""
 
 
@@ -167,25 +169,18 @@ class Data(TrainingData):
         largest = self.weight.max()
         return float(largest * np.mean(self.weight / largest))
 
-    def _censuses(self):
-        return [self.census()]
+    def _censuses(self, copies):
+        return [self.census(copies)]
 
-    def census(self):
-        """The part of these rows in `effective_sample_size`, a `Census`."""
-        if self.weight is None:
-            n_rows = self.X.shape[0]
-            return Census(True, 1.0, n_rows, n_rows, n_rows)
-        weighing = self.weight > 0
-        if not weighing.any():
-            return Census(True, 0.0, 0.0, 0.0, 0.0)
-        weight = self.weight[weighing]
-        counts = weight if self.counts is None else self.counts[weighing]
-        whole = bool(counts.max() <= _LARGEST_COUNT and (counts == np.round(counts)).all())
-        # Sums of counts stay exact.
-        unit = float(power_of_two(weight.max()))
-        share = weight / unit
-        squares = share**2
-        return Census(whole, unit, share.sum(), np.sum(squares / counts), squares.sum())
+    def census(self, copies):
+        """The rows that weigh, as a `Census`; if not for `copies`, without digests."""
+        n_rows = self.X.shape[0]
+        weight = np.ones(n_rows) if self.weight is None else self.weight
+        counts = weight if self.counts is None else self.counts
+        alike = np.zeros((2, n_rows, 1))
+        if copies:
+            alike = digests(self.X), digest(self.target.T.reshape(n_rows, -1))
+        return Census(*(values[weight > 0] for values in (*alike, weight, counts)))
 
     def in_units_of(self, unit):
         if self.weight is None and unit == 1.0:
@@ -208,46 +203,3 @@ def _concatenated(first, second, n_first, n_second):
         return None
     first = np.ones(n_first) if first is None else first
     return np.concatenate([first, np.ones(n_second) if second is None else second])
-
-
-class Census(NamedTuple):
-    """Sums over rows of weights w that stand for c observations each.
-
-    Attributes
-    ----------
-    whole : bool
-        Whether all c are whole numbers, which may be counts.
-    unit : float
-        Of the weights in the sums, about the largest: squares of any weight are numbers.
-    total, by_count, by_row : float
-        Sums of w, of ``w^2 / c`` and of ``w^2``.
-    """
-
-    whole: bool
-    unit: float
-    total: float
-    by_count: float
-    by_row: float
-
-
-def effective_sample_size(censuses):
-    """How many observations there are in the parts of a data set.
-
-    Kish's effective sample size ``(sum w)^2 / sum (w^2 / c)``: with n rows that weigh the
-    same it is n, and the less, the more their weights differ. Weights that are whole
-    numbers are counts: a row of weight 3 is three observations. Others, and those of
-    classes, say how much rows matter relative to each other.
-
-    Parameters
-    ----------
-    censuses : iterable of Census
-    """
-    censuses = list(censuses)
-    unit, whole = max(part.unit for part in censuses), all(part.whole for part in censuses)
-    if not unit:
-        return 0.0
-    total = sum(part.total * (part.unit / unit) for part in censuses)
-    squares = sum(
-        (part.by_count if whole else part.by_row) * (part.unit / unit) ** 2 for part in censuses
-    )
-    return float(total**2 / squares)

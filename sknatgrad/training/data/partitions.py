@@ -72,8 +72,8 @@ class PartitionedData(TrainingData):
     def mean_weight(self):
         return self.total_weight / self.X.shape[0]
 
-    def _censuses(self):
-        return self.map(Data.census)
+    def _censuses(self, copies):
+        return self.map(Data.census, copies)
 
     def map(self, function, *arguments):
         """``function(piece, *arguments)`` of every piece, in order."""

@@ -1,7 +1,6 @@
 """What loss to expect on new rows, from the rows of the training."""
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ...metrics import Fisher, Metric, Reduction
@@ -28,9 +27,9 @@ def expected_loss(objective, evaluation):
     """The mean loss to be expected on new rows.
 
     It is ``loss / (1 - g / n)^2`` with g the degrees of freedom that the fit takes
-    (`degrees_of_freedom`) and n the number of different rows: generalised cross-validation
-    (Golub, Heath and Wahba, *Technometrics* 21, 1979). A fit that leaves nothing to the residuals
-    is not thought well of.
+    (`degrees_of_freedom`) and n the number of observations, the weight of the penalty:
+    generalised cross-validation (Golub, Heath and Wahba, *Technometrics* 21, 1979). A fit that
+    leaves nothing to the residuals is not thought well of.
 
     Parameters
     ----------
@@ -44,14 +43,8 @@ def expected_loss(objective, evaluation):
     float
         In the unit of the loss.
     """
-    left = 1 - degrees_of_freedom(objective, evaluation) / n_different(objective.data.X)
+    left = 1 - degrees_of_freedom(objective, evaluation) / objective.penalty.weight
     return evaluation.data_loss / max(left, _FEWEST_LEFT) ** 2
-
-
-def n_different(X):
-    """The number of different rows: copies leave no more to the residuals."""
-    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X[:])
-    return len(np.unique(X.view(np.dtype((np.void, X.itemsize * X.shape[1])))))
 
 
 def degrees_of_freedom(objective, evaluation):

@@ -1,0 +1,190 @@
+"""How many observations rows stand for."""
+
+from hashlib import blake2b
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ...numerics.arithmetic import power_of_two, safe_divide
+from ...numerics.walk import blocks, rows_of_part
+from .rows import chunks
+
+# Larger weights are no counts.
+_LARGEST_COUNT = 1e6
+# Columns are dealt out to so many parts.
+_PARTS = 4
+
+
+class Census(NamedTuple):
+    """Rows, as far as it matters how many observations they are; arrays with an entry a row.
+
+    Attributes
+    ----------
+    parts : ndarray of uint64, (n_samples, 4)
+        `digests` of the features.
+    target : ndarray of uint64, (n_samples,)
+        `digest` of the targets.
+    weight : ndarray of shape (n_samples,)
+    counts : ndarray of shape (n_samples,)
+        How many observations a row may stand for, if these are whole numbers.
+    """
+
+    parts: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+    counts: np.ndarray
+
+
+def effective_sample_size(censuses, copies=True):
+    """How many observations there are in a data set.
+
+    Kish's effective sample size ``(sum w)^2 / sum (w^2 / c)`` (*Survey Sampling*, 1965), where a
+    row of weight w stands for c observations: with n rows that weigh the same it is n, and the
+    less, the more their weights differ. Weights that are whole numbers are counts: a row of weight
+    3 is three rows. Others, and those of classes, say how much rows matter relative to each other.
+
+    Rows that are alike are one observation each if they are independent, and one together if they
+    are copies, as from oversampling or a bootstrap. The result lies between the two, by how
+    `overdetermined` it is that they are alike, and by how much `agreement` there is in their
+    targets.
+
+    Parameters
+    ----------
+    censuses : iterable of Census
+        Of parts of the data set.
+    copies : bool
+        Whether to look for them.
+
+    Returns
+    -------
+    float
+    """
+    census = Census(*(np.concatenate(each) for each in zip(*censuses, strict=True)))
+    largest = census.weight.max(initial=0.0)
+    if not largest:
+        return 0.0
+    # Squares of any weight are numbers, and sums of counts stay exact.
+    weight, counts = census.weight / float(power_of_two(largest)), census.counts
+    if counts.max() > _LARGEST_COUNT or not (counts == np.round(counts)).all():
+        counts = np.ones(len(counts))
+    total = weight.sum() ** 2
+    independent = float(total / np.sum(weight**2 / counts))
+    if not copies:
+        return independent
+    kinds = _numbered(_joined(census.parts))
+    if kinds.max() + 1 == counts.sum():
+        return independent
+    copied = float(total / np.sum(np.bincount(kinds, weight) ** 2))
+    share = overdetermined(kinds, census.parts, counts)
+    share *= agreement(kinds, _numbered(census.target), counts)
+    return (1 - share) * independent + share * copied
+
+
+def overdetermined(kinds, parts, counts):
+    """The degree, 0 to 1, to which rows are alike by more than chance.
+
+    Where features have few values rows are alike by chance, and then many more are alike in some
+    of the features. Copies are alike in all features, where other rows are in none. It is
+    ``1 - p / q``, with q the share of rows that repeat another one, and p the share of different
+    rows that repeat another one in a quarter of the features, the least of four quarters.
+
+    Parameters
+    ----------
+    kinds : ndarray of shape (n_samples,)
+        Numbers from 0, equal where rows are.
+    parts : ndarray of shape (n_samples, n_parts)
+        Equal where parts of rows are.
+    counts : ndarray of shape (n_samples,)
+        How often each row counts; rows alike there are.
+    """
+    n_kinds = kinds.max() + 1
+    told_apart = max(len(np.unique(part)) for part in parts.T)
+    return max(0.0, 1 - (1 - told_apart / n_kinds) / (1 - n_kinds / counts.sum()))
+
+
+def agreement(kinds, targets, counts):
+    """How much rows that are alike agree in their targets, 0 to 1.
+
+    One minus the probability that two of them have different targets, over that of any two rows:
+    1 where targets of rows alike are always equal, 0 where rows alike say nothing of the target.
+
+    Parameters
+    ----------
+    kinds, targets : ndarray of shape (n_samples,)
+        Numbers from 0, equal where rows, and where targets are equal.
+    counts : ndarray of shape (n_samples,)
+        How often each row counts; rows alike there are.
+    """
+    n, n_values = counts.sum(), targets.max() + 1
+    of_kind, of_value = np.bincount(kinds, counts), np.bincount(targets, counts)
+    pairs, pair = np.unique(kinds * n_values + targets, return_inverse=True)
+    same = np.sum(np.bincount(pair, counts) ** 2 / of_kind[pairs // n_values])
+    within = (n - same) / (n - len(of_kind))
+    among_all = (n - np.sum(of_value**2) / n) / (n - 1)
+    return 1 - min(1.0, float(safe_divide(within, among_all)))
+
+
+def digests(rows):
+    """Numbers of the parts of each row, equal for equal parts.
+
+    Each part has every fourth column.
+
+    Parameters
+    ----------
+    rows : ndarray or sparse matrix of shape (n_rows, n_columns), or SlicedRows
+
+    Returns
+    -------
+    ndarray of uint64, (n_rows, 4)
+    """
+    each = _of_sparse if sparse.issparse(rows) else _of_dense
+    return np.concatenate(list(each(rows)))
+
+
+def digest(rows):
+    """A number for each row, equal for equal rows, (n_rows,) of uint64; `rows` as above."""
+    return _joined(digests(rows))
+
+
+def _joined(parts):
+    """One number for the parts of a row."""
+    return parts.sum(axis=1, dtype=np.uint64)
+
+
+def _numbered(values):
+    """Numbers from 0, equal where values are."""
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _of_dense(rows):
+    for _, block in blocks(rows):
+        # Adding 0 makes one zero of both.
+        yield _by_part([np.ascontiguousarray(block[:, i::_PARTS]) + 0 for i in range(_PARTS)])
+
+
+def _of_sparse(rows):
+    for chunk in chunks(rows.shape[0], rows_of_part(rows)):
+        block = sparse.csr_array(rows[chunk])
+        block.sum_duplicates()
+        block.eliminate_zeros()
+        parts = (block[:, i::_PARTS] for i in range(_PARTS))
+        yield _by_part(
+            [[_entries(part, *ends) for ends in pairwise(part.indptr)] for part in parts]
+        )
+
+
+def _entries(matrix, start, stop):
+    return matrix.indices[start:stop].tobytes() + matrix.data[start:stop].tobytes()
+
+
+def _by_part(parts):
+    """Digests of what is hashed of each row, part by part."""
+    columns = []
+    for number, rows in enumerate(parts):
+        # Equal contents of different parts are told apart, or sums would not tell rows apart.
+        salt = bytes([number])
+        each = (blake2b(row, digest_size=8, salt=salt).digest() for row in rows)
+        columns.append(np.frombuffer(b"".join(each), np.uint64))
+    return np.column_stack(columns)
