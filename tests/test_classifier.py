@@ -326,6 +326,10 @@ def test_class_weight():
     weights = {k: kept.sum() / (2 * counts[k]) for k in (0, 1)}
     explicit = make(max_iter=5, class_weight=weights).fit(X[kept], y[kept])
     np.testing.assert_allclose(balanced.predict_proba(X), explicit.predict_proba(X), rtol=1e-8)
+    days = np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
+    named = make(max_iter=5, class_weight=dict(zip(days, weights.values(), strict=True)))
+    named.fit(X[kept], days[y[kept]])
+    np.testing.assert_allclose(named.predict_proba(X), explicit.predict_proba(X), rtol=1e-8)
     heavy = make(max_iter=5, class_weight={0: 1, 1: 100}).fit(X, np.roll(y, 40))
     light = make(max_iter=5, class_weight={0: 100, 1: 1}).fit(X, np.roll(y, 40))
     assert heavy.predict(X).mean() > 0.9 > 0.1 > light.predict(X).mean()

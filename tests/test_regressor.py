@@ -270,6 +270,17 @@ def test_early_stopping(data, batch_size):
     assert len(reg.validation_scores_) == len(reg.validation_loss_curve_) == reg.n_iter_
 
 
+def test_missing_targets_among_objects(data):
+    """None is no number, in targets to learn as in held-out ones."""
+    X, y = data
+    missing = y.astype(object)
+    missing[1] = None
+    for targets in ({"y": missing}, {"y": y, "X_val": X, "y_val": missing}):
+        with pytest.raises(ValueError, match="y contains NaN"):
+            make(early_stopping=True).fit(X, **targets)
+    assert make(max_iter=2).fit(X, y.astype(object)).loss_ < np.inf
+
+
 # ------------------------------------------------------------------- the parameter `loss`
 @pytest.mark.parametrize("weighted", [False, True])
 def test_held_out_targets_that_are_constant(data, weighted):

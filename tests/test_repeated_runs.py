@@ -253,7 +253,9 @@ def test_progress(data, capsys, n_jobs):
     [
         ({"estimators": {}}, "at least one"),
         ({"estimators": [Ridge()]}, "must be a dict"),
+        ({"estimators": {1: Ridge()}}, "strings as names"),
         ({"n_runs": 0}, "n_runs must be .*, got 0"),
+        ({"scoring": ["r2"]}, "name of one scorer"),
         ({"test_size": 1.5}, "test_size"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
 from sknatgrad.network import Network, Topology
+from sknatgrad.numerics.single_thread import single_thread
 from sknatgrad.training import (
     STEP_RULES,
     BatchPass,
@@ -925,6 +927,33 @@ def test_threads_of_the_library_change_no_bit(parameters):
             after = {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
             assert after <= {n_threads}
     np.testing.assert_array_equal(*found)
+
+
+def test_any_thread_holds_the_threads_of_the_library():
+    """And gives them back, also those that another one has taken."""
+
+    def n_threads():
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+    def in_thread(function):
+        thread = threading.Thread(target=lambda: found.append(function()))
+        thread.start()
+        thread.join()
+
+    def inside():
+        with single_thread():
+            return n_threads()
+
+    found = []
+    with threadpool_limits(2):
+        before = n_threads()
+        in_thread(inside)
+        assert n_threads() == before
+        held = single_thread()
+        held.__enter__()
+        in_thread(lambda: held.__exit__(None, None, None))
+        assert n_threads() == before
+    assert found[0] <= {1}
 
 
 def test_a_registered_rule_can_be_asked_for(monkeypatch):

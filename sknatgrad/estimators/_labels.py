@@ -173,7 +173,7 @@ class Labels:
             raise ValueError(
                 "class_weight must hold finite weights that are not negative, nor all zero."
             )
-        labels = set(self.all.tolist())
+        labels = set(self.all)
         unknown, left_out = set(class_weight) - labels, labels - set(class_weight)
         if unknown and left_out:
             raise ValueError(
@@ -182,7 +182,7 @@ class Labels:
             )
 
     def _named_weights(self, class_weight):
-        weights = [class_weight.get(label, 1.0) for label in self.all.tolist()]
+        weights = [class_weight.get(label, 1.0) for label in self.all]
         if not all(isinstance(weight, Real) for weight in weights):
             raise ValueError(f"class_weight must hold numbers, got {class_weight!r}.")
         return np.array(weights, dtype=float)

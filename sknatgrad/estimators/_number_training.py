@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import assert_all_finite
 
 from ..training.data.rows import is_partitioned
 from ._data import CheckedRows, check_length, checked, refuse_dates
@@ -23,6 +24,8 @@ class NumberTrainingMixin:
             return rows, rows.examples
         refuse_dates(y, "y")
         X, y = checked(self, X, y, multi_output=True, y_numeric=True, reset=reset)
+        # scikit-learn checks objects before they become numbers, and None becomes NaN.
+        assert_all_finite(y, input_name="y")
         return CheckedRows(X, y, check_weights(sample_weight, X)), y
 
     def _learn_targets(self, y, weight):

@@ -87,7 +87,7 @@ def repeated_runs(
     >>> [row["name"] for row in result.table()]
     ['bp', 'qd_bp']
     """
-    _check(estimators, n_runs)
+    _check(estimators, n_runs, scoring)
     X, y = indexable(X, y)
     plan = _Plan(X, y, test_size, _stratify(estimators, y), scoring)
     seeds = draw_seeds(random_state, (n_runs, 2))
@@ -106,9 +106,13 @@ def repeated_runs(
     return RepeatedRuns(records)
 
 
-def _check(estimators, n_runs):
+def _check(estimators, n_runs, scoring):
     if not isinstance(estimators, dict) or not estimators:
         raise ValueError("estimators must be a dict with at least one name and estimator.")
+    if not all(isinstance(name, str) for name in estimators):
+        raise ValueError(f"estimators must have strings as names, got {list(estimators)}.")
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(f"scoring must be the name of one scorer, or callable, got {scoring!r}.")
     if not isinstance(n_runs, Integral) or n_runs < 1:
         raise ValueError(f"n_runs must be a positive integer, got {n_runs!r}.")
 

@@ -17,6 +17,13 @@ def _controller():
     return ThreadpoolController()
 
 
+def _take_control():
+    """Let any thread set limits: since threadpoolctl 3.8 only one may set those of OpenBLAS."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 @contextmanager
 def single_thread():
     """Hold BLAS to one thread until the last caller has left.
@@ -28,6 +35,7 @@ def single_thread():
     global _limits, _n_inside
     with _lock:
         if not _n_inside:
+            _take_control()
             _limits = _controller().limit(limits=1)
         _n_inside += 1
     try:
@@ -36,5 +44,7 @@ def single_thread():
         with _lock:
             _n_inside -= 1
             if not _n_inside:
+                _take_control()
                 _limits.restore_original_limits()
                 _limits = None
+                _take_control()
