@@ -571,7 +571,13 @@ def test_joblib_memory_map(tmp_path):
         joblib.dump(clf, tmp_path / "clf")
         copy = joblib.load(tmp_path / "clf", mmap_mode="r")
         np.testing.assert_array_equal(copy.predict_proba(X), clf.predict_proba(X))
-        copy.partial_fit(X, y)
+        for rows in (slice(None), slice(0, 1), slice(1, 2)):
+            copy.partial_fit(X[rows], y[rows])
+    # Metrics that single rows update in place.
+    clf = make((20,), metric="bp").partial_fit(X, y, classes=[0, 1, 2])
+    joblib.dump(clf.partial_fit(X[:1], y[:1]), tmp_path / "clf")
+    copy = joblib.load(tmp_path / "clf", mmap_mode="r").partial_fit(X[:1], y[:1])
+    assert same_parameters(copy, clf.partial_fit(X[:1], y[:1]))
 
 
 # ------------------------------------------------------------------------------ parameters

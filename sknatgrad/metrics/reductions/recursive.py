@@ -43,6 +43,8 @@ class RecursiveInverse:
         self.mean = (1 - weight) * self.mean + weight * (values @ lin.sample_share)
         strength = (values + self.share * self.mean[:, None]) * (weight * lin.sample_share)
         add = loops().add_samples if get_kernels() == "numba" else self._add
+        # They are read-only in an estimator that has been mapped into memory, as joblib does.
+        self._inverses = [np.require(each, requirements="W") for each in self._inverses]
         for group, inverse in zip(self.topology.groups, self._inverses, strict=True):
             vectors = lin.incoming(group).astype(float, copy=False)
             add(inverse, vectors, strength[group.units].astype(float), 1 / (1 - weight))
