@@ -45,10 +45,10 @@ def effective_sample_size(censuses, copies=True):
     less, the more their weights differ. Weights that are whole numbers are counts: a row of weight
     3 is three rows. Others, and those of classes, say how much rows matter relative to each other.
 
-    Rows that are alike are one observation each if they are independent, and one together if they
-    are copies, as from oversampling or a bootstrap. The result lies between the two, by how
-    `overdetermined` it is that they are alike, and by how much `agreement` there is in their
-    targets.
+    Rows that are alike are one observation each if they are independent, and one together, with
+    their mean weight, if they are copies, as from oversampling or a bootstrap. The result lies
+    between the two, by how `overdetermined` it is that they are alike, and by how much `agreement`
+    there is in their targets.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ def effective_sample_size(censuses, copies=True):
     kinds = _numbered(_joined(census.parts))
     if kinds.max() + 1 == counts.sum():
         return independent
-    copied = float(total / np.sum(np.bincount(kinds, weight) ** 2))
+    once = np.bincount(kinds, weight) / np.bincount(kinds, counts)
+    copied = float(once.sum() ** 2 / np.sum(once**2))
     share = overdetermined(kinds, census.parts, counts)
     share *= agreement(kinds, _numbered(census.target), counts)
     return (1 - share) * independent + share * copied
