@@ -127,12 +127,12 @@ def _renew_rule(model, settings, batches, state):
 def _renew_running_metric(settings, metric, batches, state):
     """The average of the metric: the one so far, as long as it is of the same metric."""
     key = by_value(settings.metric), settings.damping > 0, settings.damping_mode
-    # Undamped, the metric of few rows may be singular where others have gradients.
-    singular = not (batches.whole or state.running.window or settings.damping)
-    if state.metric_key != key or singular:
-        state.running, state.metric_key = RunningMetric(metric, 0.0), key
     window = settings.metric_window(batches.weight, batches.fan_in, batches.whole)
-    state.running.go_on(metric, window)
+    # Undamped, the metric of few rows may be singular where others have gradients.
+    if state.metric_key == key and (batches.whole or state.running.window or settings.damping):
+        state.running.go_on(metric, window)
+    else:
+        state.running, state.metric_key = RunningMetric(metric, window), key
 
 
 def _renew_solver(model, settings, descent, batches, state):

@@ -32,7 +32,6 @@ from .start import (
 )
 from .state import TrainingState
 from .steps.path import Path
-from .steps.running_metric import RunningMetric
 from .trainer import NotFiniteError, Trainer
 from .units import LossUnits
 
@@ -68,16 +67,23 @@ def begin(model, settings, data, rng, previous=None):
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]
         history.begin_fit()
-    running = RunningMetric(settings.metric, 0.0)
-    state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
-    state.row_weight, state.strength = data.mean_weight(), strength
-    state.raw_target_scale = raw_target_scale(model, outputs, coordinates)
-    state.units = LossUnits.of(model, data, coordinates, state.raw_target_scale)
+    raw, row_weight = raw_target_scale(model, outputs, coordinates), data.mean_weight()
+    level = None
     if standard.outputs is not None:
         # The first rows of a stream come again, in its first pass.
-        known = 0.0 if settings.streaming else data.total_weight / state.row_weight
-        state.level = TargetLevel.at_start(model.output, standard.outputs.centre, known)
-    return state
+        known = 0.0 if settings.streaming else data.total_weight / row_weight
+        level = TargetLevel.at_start(model.output, standard.outputs.centre, known)
+    return TrainingState(
+        coordinates,
+        Path.starting_at(parameters),
+        rng,
+        history,
+        strength,
+        units=LossUnits.of(model, data, coordinates, raw),
+        raw_target_scale=raw,
+        row_weight=row_weight,
+        level=level,
+    )
 
 
 def begin_stream(model, settings, data, rng):
@@ -143,7 +149,7 @@ def run(model, settings, data, state, validation=None, observer=None):
         penalty = make_penalty(model, data, state) if penalised else None
         objective = make_objective(model, settings, data, state.coordinates, penalty)
         if settings.streaming:
-            renew_start(model, settings, objective, state)
+            renew_start(model, objective, state)
         passes = make_passes(model, settings, data, objective, state)
     validate = None if validation is None else make_validator(model, settings, state, *validation)
     stopping = make_stopping(model, settings, state, validation)
