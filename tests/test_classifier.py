@@ -1069,13 +1069,13 @@ def test_n_init_keeps_the_best_validation_score(monkeypatch):
     """Not the lowest loss of the last pass, after which other parameters were kept."""
     from sknatgrad.training import starts
 
-    seen, run = [], starts.start_and_run
+    seen, run = [], starts.run_with_trials
 
     def noting(*call):
         seen.append(run(*call))
         return seen[-1]
 
-    monkeypatch.setattr(starts, "start_and_run", noting)
+    monkeypatch.setattr(starts, "run_with_trials", noting)
     X, y = clouds(4, 200)
     X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
@@ -1098,7 +1098,7 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
     """One start that overflows does not spoil the others."""
     from sknatgrad.training import starts
 
-    whole, calls = starts.start_and_run, []
+    whole, calls = starts.run_with_trials, []
 
     def failing(*arguments):
         outcome, *others = whole(*arguments)
@@ -1107,7 +1107,7 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
             outcome = replace(outcome, loss=np.nan, error=ValueError("overflow"))
         return outcome, *others
 
-    monkeypatch.setattr(starts, "start_and_run", failing)
+    monkeypatch.setattr(starts, "run_with_trials", failing)
     X, y = clouds()
     clf = make(n_init=2, max_iter=5).fit(X, y)
     assert len(calls) == 2 and clf.score(X, y) > 0.9

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from .comparison import compared_by, expects
 from .penalty.evidence import EARLIEST, SEARCH
@@ -16,7 +17,7 @@ WEAKER, STRONGER, MOST_IN_A_ROW, BETTER = 1 / 8, 2.0, 4, 0.95
 SETTLED = EARLIEST + SEARCH + 1
 
 
-def run_with_trials(model, settings, data, rng, validation=None, observer=None):
+def run_with_trials(model, settings, data, seed, previous=None, validation=None, observer=None):
     """Train from one start, and again from it with other penalties as long as that pays.
 
     Evidence speaks of the fit at hand, and counts what units share once for each of them. A
@@ -28,10 +29,12 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
 
     Parameters
     ----------
-    model, settings, data, validation, observer
+    model, settings, data, previous
+        As in `session.begin`. What goes on from a fit before is not tried with other penalties.
+    seed : int or RandomState
+    validation, observer
         As in `session.run`; the observer is told of each trial, ``tried(alpha, value, best)``,
         not of its passes.
-    rng : RandomState
 
     Returns
     -------
@@ -41,10 +44,10 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
     float or tuple of float or None
         What it was compared by, None if there were no trials.
     """
-    state = begin(model, settings, data, rng)
+    state = begin(model, settings, data, check_random_state(seed), previous)
     start = state.fork()
     outcome = run(model, settings, data, state, validation, observer)
-    if not _worth_trying(model, settings, data, outcome, state):
+    if previous is not None or not _worth_trying(model, settings, data, outcome, state):
         return outcome, state, None
     return _Trials(model, settings, data, start, validation, observer).best(outcome, state)
 
