@@ -129,14 +129,16 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             data, y = without_zero_weights(rows.encoded(targets), y)
             check_total_weight(data, "training")
             validation = validation_data(self, targets, *validation)
-            trained = self._train(targets, data, y, validation, observer)
-        self._finish(*trained)
+            plan, outcome, state, seen = self._train(targets, data, y, validation, observer)
+        self._store(plan, outcome, state, seen)
+        if outcome.error is not None:
+            raise outcome.error
         observer.finish()
-        self._warn_of(trained[1])
+        self._warn_of(outcome)
         return self
 
     def _train(self, targets, data, y, validation, observer):
-        """What `_finish` stores: plan, outcome, state, samples seen before."""
+        """What `_store` stores: plan, outcome, state, samples seen before."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         if validation is None and self.early_stopping:
@@ -176,11 +178,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             rows, y = self._checked_rows(X, y, sample_weight, reset=first)
             targets = self._targets_of_stream(y, **known)
             data, _ = without_zero_weights(rows.encoded(targets), y)
-            trained = self._train_on(targets, data, first)
+            plan, outcome, state, seen = self._train_on(targets, data, first)
         # An interrupted call leaves all as it was: the rows may come again.
-        if first or trained[1].n_iter:
-            self._finish(*trained)
-        self._warn_of(trained[1])
+        if first or outcome.n_iter:
+            self._store(plan, outcome, state, seen)
+        self._warn_of(outcome)
         return self
 
     def _train_on(self, targets, data, first):
@@ -224,12 +226,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             vars(self).clear()
             vars(self).update(before)
             raise
-
-    def _finish(self, plan, outcome, state, seen):
-        """Store what was learned, then say if training ended in an overflow."""
-        self._store(plan, outcome, state, seen)
-        if outcome.error is not None:
-            raise outcome.error
 
     def _warn_of(self, outcome):
         """Say how training ended, once all is stored: a warning may be an error."""
