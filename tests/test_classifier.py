@@ -3,6 +3,7 @@
 import io
 import pickle
 import warnings
+from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
@@ -642,6 +643,27 @@ def test_training_goes_on_from_set_coefs():
         clf.set_coefs(target.coefs_, target.intercepts_)
         getattr(clf, go_on)(X, y)
         assert clf.loss(X, y) < 1.05 * target.loss(X, y) + 1e-6
+
+
+@pytest.mark.parametrize("n_rows", [10, 90])
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_set_coefs_of_copies(n_rows, copied):
+    """Each goes on from its own parameters, before and after it is copied."""
+    X, y = clouds()
+
+    def put(clf):
+        return clf.set_coefs([2 * c for c in clf.coefs_], clf.intercepts_)
+
+    def start():
+        return make().partial_fit(X[:n_rows], y[:n_rows], classes=[0, 1, 2])
+
+    plain, moved = start().partial_fit(X, y), put(start()).partial_fit(X, y)
+    original = start()
+    other = put(copied(original))
+    for clf, want in ((original, plain), (copied(other), moved), (other, moved)):
+        got = clf.partial_fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(got, want.predict_proba(X))
+    assert not np.array_equal(moved.predict_proba(X), plain.predict_proba(X))
 
 
 # -------------------------------------------------------------------------------- directions

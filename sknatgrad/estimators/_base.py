@@ -23,7 +23,6 @@ from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.starts import best_start
-from ..training.steps.path import Path
 from ..training.trainer import INTERRUPTED
 from ._architecture import architecture_key, build_topology, layer_sizes
 from ._auto_metric import auto_metric
@@ -200,9 +199,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         else:
             before = self._state.fork()
             before.history.resume()
-            if not np.array_equal(self._parameters, self._stored):
-                before.path = Path.starting_at(before.coordinates.inward(self._parameters))
-                before.first = None
             state, data = go_on(model, settings, data, before)
         observer = PassObserver(self.verbose)
         outcome = run(model, settings, data, state, observer=observer)
@@ -269,7 +265,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             **plan.attributes,
             "_state": state,
             "_parameters": parameters,
-            "_stored": parameters.copy(),
             "alpha_": state.strength.alpha,
             "feature_alpha_": state.strength.of_features(topology.n_inputs),
             "n_iter_": outcome.n_iter,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..network import Network
+from ..numerics.overflow import quiet
 from ..outputs import Output
 from .data.coordinates import Coordinates, OutputScale
 from .first_rows import FirstRows
@@ -97,6 +98,16 @@ class TrainingState:
             history=self.history.fork(),
             solver=solver,
         )
+
+    @quiet()
+    def placed_at(self, parameters):
+        """The same training, to go on from these parameters for the data as given.
+
+        Without the solver, whose inverses are updated in place: this state may be that of
+        other copies of an estimator.
+        """
+        path = Path.starting_at(self.coordinates.inward(parameters))
+        return replace(self, path=path, first=None, solver=None)
 
     def forget_steps(self):
         """The next steps begin anew: with another metric, rule and solver."""
