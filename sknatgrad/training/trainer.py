@@ -113,10 +113,9 @@ class Trainer:
             self._run()
         except KeyboardInterrupt:
             self.interrupted = True
-            self._drop_unfinished()
-        except NotFiniteError:
-            self._drop_unfinished()
-            raise
+        finally:
+            # What is left of a pass that does not count.
+            self.history.keep(self._before + self.n_iter)
 
     @property
     def n_iter(self):
@@ -146,9 +145,6 @@ class Trainer:
     def _now(self, n_iter):
         strength = None if self.evidence is None else self.passes.objective.penalty.strength
         return _Reached(n_iter, self.passes.path, strength, self.passes.n_rejected)
-
-    def _drop_unfinished(self):
-        self.history.keep(self._before + self.n_iter)
 
     @property
     def parameters(self):
