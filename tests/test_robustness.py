@@ -671,9 +671,9 @@ def test_best_start_whatever_ends_first(monkeypatch, losses):
     from itertools import permutations
 
     from sknatgrad.training import starts
-    from sknatgrad.training.session import Outcome
+    from sknatgrad.training.trainer import Outcome
 
-    outcomes = [Outcome(1, 1, loss, False) for loss in losses]
+    outcomes = [Outcome(1, loss) for loss in losses]
     ended = [
         (starts._rank(number, outcome, outcome.loss), outcome, number)
         for number, outcome in enumerate(outcomes)

@@ -137,7 +137,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         return self
 
     def _train(self, targets, data, y, validation, observer):
-        """What `_store` stores: plan, outcome, state, samples seen before."""
+        """What `_store` stores: plan, outcome, state, samples seen."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         if validation is None and self.early_stopping:
@@ -158,7 +158,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             (plan.model, settings, data, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, watchers, strict=True)
         ]
-        return plan, *best_start(calls, self.n_jobs), self.t_ if warm else 0
+        outcome, state = best_start(calls, self.n_jobs)
+        return plan, outcome, state, (self.t_ if warm else 0) + outcome.n_iter * n_samples
 
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
@@ -204,7 +205,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         outcome = run(model, settings, data, state, observer=observer)
         if outcome.error is not None:
             raise outcome.error
-        return plan, outcome, state, max(0, seen + n_new - data.X.shape[0])
+        # First rows that come again count once.
+        seen = max(seen + n_new, data.X.shape[0]) if outcome.n_iter else 0
+        return plan, outcome, state, seen
 
     @contextmanager
     def _unharmed(self):
@@ -268,7 +271,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             "alpha_": state.strength.alpha,
             "feature_alpha_": state.strength.of_features(topology.n_inputs),
             "n_iter_": outcome.n_iter,
-            "t_": seen + outcome.n_seen,
+            "t_": seen,
             "loss_": outcome.loss,
             "loss_curve_": history.losses,
             "best_loss_": outcome.loss if history.best_loss is None else history.best_loss,

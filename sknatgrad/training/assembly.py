@@ -179,7 +179,8 @@ def make_evidence(data, state, passes):
 def make_stopping(model, settings, state, validation):
     """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
     if settings.streaming:
-        return Stopping(1, 0.0, 1)
+        # After one pass nothing is to come, so that it does not run out.
+        return Stopping(1, 0.0, n_iter_no_change=0)
     stopping, least = settings.stopping, 0.0 if model.output.nonnegative else -np.inf
     tol = stopping.tol * state.units.tol
     loss_tol = tol * state.units.reported

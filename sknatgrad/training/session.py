@@ -32,7 +32,7 @@ from .start import (
 )
 from .state import TrainingState
 from .steps.path import Path
-from .trainer import NotFiniteError, Trainer
+from .trainer import Trainer
 from .units import LossUnits
 
 # Passes of `partial_fit` whose losses are remembered.
@@ -157,30 +157,15 @@ def run(model, settings, data, state, validation=None, observer=None):
     evidence = make_evidence(data, state, passes) if adapts else None
     reported = state.units.reported
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
-    error = None
-    try:
-        trainer.run()
-    except NotFiniteError as problem:
-        error = problem
+    outcome = trainer.run()
     state.path = trainer.path
     state.history.n_rejected += trainer.n_rejected
     if adapts:
         strength = trainer.strength.times(1 / state.units.alpha)
         state.strength = replace(strength, n_passes=evidence.n_passes)
-    loss = trainer.final_loss
-    if not trainer.n_iter:
-        loss = objective.evaluate(trainer.parameters).data_loss * reported
     if settings.streaming:
         state.history.forget(LONGEST_STREAM)
-    return Outcome(
-        n_iter=trainer.n_iter,
-        n_seen=trainer.n_iter * objective.n_samples,
-        loss=float(loss),
-        interrupted=trainer.interrupted,
-        ran_out=trainer.ran_out and not settings.streaming,
-        asked=trainer.asked,
-        error=error,
-    )
+    return outcome
 
 
 def _prepared(settings, data, state, adapts):
@@ -195,35 +180,6 @@ def _prepared(settings, data, state, adapts):
     if adapts and state.strength.features is None:
         state.strength = replace(state.strength, features=data.scale.prior_precision)
     return data
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a training ended.
-
-    Attributes
-    ----------
-    n_iter, n_seen : int
-        Completed passes, and rows in them.
-    loss : float
-        Training loss of the last pass.
-    interrupted : bool
-        Whether the user stopped it.
-    ran_out : bool
-        Whether `max_iter` passes were not enough.
-    asked : bool
-        Whether the observer stopped it.
-    error : NotFiniteError or None
-        What ended it, if it overflowed.
-    """
-
-    n_iter: int
-    n_seen: int
-    loss: float
-    interrupted: bool
-    ran_out: bool = False
-    asked: bool = False
-    error: NotFiniteError | None = None
 
 
 @dataclass(frozen=True)
