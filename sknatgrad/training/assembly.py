@@ -10,7 +10,7 @@ from .by_value import by_value
 from .first_rows import MIN_ROWS
 from .penalty.evidence import Evidence, first_strength, temperature
 from .penalty.l2 import Penalty
-from .settings import noise_share
+from .settings import Stopping, noise_share
 from .start import target_factor
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
@@ -18,7 +18,6 @@ from .steps.mini_batch_pass import MiniBatchPass, Schedule
 from .steps.running_metric import RunningMetric
 from .steps.safeguards import training_metric
 from .steps.solvers import make_solver
-from .trainer import Stopping
 
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.
 STREAM_MEMORY = 500

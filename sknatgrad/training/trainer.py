@@ -10,31 +10,6 @@ from ..numerics.overflow import quiet
 INTERRUPTED = "Training interrupted by user."
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """When to stop.
-
-    Parameters
-    ----------
-    max_iter : int
-        Largest number of passes.
-    tol : float
-        A pass that improves the best value by less than this gains nothing.
-    loss_tol : float
-        The same of the held-out loss, which tells equal validation scores apart.
-    n_iter_no_change : int or float
-        Stop after so many passes in a row without gain.
-    least_loss : float
-        What no loss is below: 0, or ``-inf``.
-    """
-
-    max_iter: int
-    tol: float
-    n_iter_no_change: float
-    least_loss: float = 0.0
-    loss_tol: float = 0.0
-
-
 class NotFiniteError(ValueError):
     """The loss or a parameter has stopped being finite."""
 
