@@ -28,7 +28,7 @@ from sknatgrad.training.penalty import curvature as curvature_module
 from sknatgrad.training.penalty import evidence
 from sknatgrad.training.penalty import noise as noise_module
 from sknatgrad.training.penalty.curvature import Curvature
-from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
+from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing
 from sknatgrad.training.penalty.l2 import Penalty, Strength
 from sknatgrad.training.penalty.noise import _of_free_scale
 from sknatgrad.training.penalty.surprise import surprise
@@ -349,14 +349,14 @@ def test_noise_of_several_targets():
 def test_large_data_are_sampled_evenly():
     """The same penalty per observation, from some of the rows."""
     objective, theta = an_objective("bernoulli", 5000)
-    part = sample(objective)
+    part = objective.sampled()
     assert part.n_samples == 2000 and part.penalty is objective.penalty
     found = [
         Evidence()._most_probable(o.penalty, Curvature(o, o.evaluate(theta)))
         for o in (objective, part)
     ]
     assert found[1] == pytest.approx(found[0], rel=0.05)
-    assert sample(part) is part
+    assert part.sampled() is part
 
 
 @pytest.mark.parametrize("period", [5, 10])

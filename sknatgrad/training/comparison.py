@@ -5,7 +5,6 @@ import numpy as np
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from .assembly import make_objective, make_penalty
-from .penalty.evidence import sample
 from .penalty.expectation import can_be_told, expected_loss
 from .penalty.surprise import surprise
 
@@ -37,8 +36,7 @@ def compared_by(model, settings, data, state):
         return objective.evaluate(state.path.average).loss
     if expects(model, data):
         return expected_loss(objective, objective.evaluate(state.path.average))
-    if not data.whole_batches_only:
-        objective = sample(objective)
+    objective = objective.sampled()
     return surprise(objective, objective.evaluate(state.path.average))
 
 

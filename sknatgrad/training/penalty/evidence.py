@@ -6,13 +6,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ...numerics.arithmetic import safe_divide
-from ..data.rows import spread_rows
 from .curvature import Curvature
 from .l2 import Strength
 from .noise import Noise
 
-# Rows that speak for the others where training works in mini-batches.
-LARGEST_SAMPLE = 2000
 # The temperature is 1 / (1 + CROWDING * weights per row), at least COLDEST. Each block counts
 # the directions that its unit shares with others: the fewer rows there are, the more of what is
 # counted they do not determine. Labels are told from noise by fewer rows than numbers.
@@ -253,11 +250,3 @@ def _crossing(asked, least):
         return most
     ends = np.log(least), np.log(most) + _EXACT
     return float(np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT)))
-
-
-def sample(objective):
-    """The objective on some of the rows, spread over all of them, if there are many."""
-    if objective.n_samples <= LARGEST_SAMPLE:
-        return objective
-    part = objective.rows(spread_rows(objective.n_samples, LARGEST_SAMPLE))
-    return part if part.total_weight > 0 else objective
