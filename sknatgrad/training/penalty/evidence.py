@@ -83,9 +83,9 @@ class Evidence:
     features : float or ndarray of shape (n_inputs,)
         Mean of the Gamma prior of the features' factors.
     temperature : float
-        T; see `temperature`.
-    start : float
-        The first strength, in units of the noise; see `first_strength`.
+        T of one hidden level; see `temperature`.
+    deep : bool
+        Whether several learn numbers.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Evidence:
         learnt=False,
         features=1.0,
         temperature=1.0,
-        start=START,
+        deep=False,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
@@ -103,7 +103,9 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self.temperature, self._start = temperature, start
+        self.temperature = OF_DEEP * temperature if deep else temperature
+        # In units of the noise.
+        self._start = START_OF_DEEP if deep else START
 
     @property
     def searching(self):
@@ -215,25 +217,18 @@ class Evidence:
         return np.where(links > 0, factors, 1.0)
 
 
-def temperature(weights_a_row, n_hidden_levels, numbers):
+def temperature(weights_a_row, numbers):
     """T of `Evidence`, lower where rows are few for the weights.
 
     Parameters
     ----------
     weights_a_row : float
         How many weights of sources that vary there are for each row.
-    n_hidden_levels : int
     numbers : bool
         Whether targets are numbers or counts, and no labels.
     """
     crowding = CROWDING if numbers else CROWDING_OF_LABELS
-    found = max(COLDEST, 1 / (1 + crowding * weights_a_row))
-    return OF_DEEP * found if numbers and n_hidden_levels > 1 else found
-
-
-def first_strength(n_hidden_levels, numbers):
-    """The strength before there is an estimate, in units of the noise."""
-    return START_OF_DEEP if numbers and n_hidden_levels > 1 else START
+    return max(COLDEST, 1 / (1 + crowding * weights_a_row))
 
 
 def selectivity(n_hidden_levels):
