@@ -23,6 +23,7 @@ from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.starts import best_start
+from ..training.state import Task
 from ..training.trainer import INTERRUPTED
 from ._architecture import architecture_key, build_topology, layer_sizes
 from ._auto_metric import auto_metric
@@ -154,8 +155,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
         watchers = observer.of_starts(self.n_init, plan.attributes)
+        task = Task(plan.model, settings, data)
         calls = [
-            (plan.model, settings, data, seed, deepcopy(previous), scored, watcher)
+            (task, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, watchers, strict=True)
         ]
         outcome, state = best_start(calls, self.n_jobs)
@@ -191,22 +193,23 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         plan = self._plan(targets, data, rng, keep=not first)
         if not first:
             plan = replace(plan, dtype=self._dtype)
-        model, settings = plan.model, replace(plan.settings, streaming=True)
+        settings = replace(plan.settings, streaming=True)
         topology = plan.network.topology
         settings.metric.check(topology, data.X.shape[0], topology.n_outputs)
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
+        task = Task(plan.model, settings, data)
         if first:
-            state = begin_stream(model, settings, data, rng)
+            state = begin_stream(task, rng)
         else:
             before = self._state.fork()
             before.history.resume()
-            state, data = go_on(model, settings, data, before)
+            task, state = go_on(task, before)
         observer = PassObserver(self.verbose)
-        outcome = run(model, settings, data, state, observer=observer)
+        outcome = run(task, state, observer=observer)
         if outcome.error is not None:
             raise outcome.error
         # First rows that come again count once.
-        seen = max(seen + n_new, data.X.shape[0]) if outcome.n_iter else 0
+        seen = max(seen + n_new, task.data.X.shape[0]) if outcome.n_iter else 0
         return plan, outcome, state, seen
 
     @contextmanager

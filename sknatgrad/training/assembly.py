@@ -1,4 +1,4 @@
-"""What a training runs with, made of the model, the settings, the data and the state."""
+"""What a training runs with, made of its task and its state."""
 
 from dataclasses import dataclass, replace
 
@@ -23,8 +23,9 @@ from .steps.solvers import make_solver
 STREAM_MEMORY = 500
 
 
-def make_penalty(model, data, state):
+def make_penalty(task, state):
     """The `Penalty` of weights in the coordinates of the training."""
+    model, _, data = task
     scale, inputs = data.scale, state.coordinates.inputs
     if inputs is not None:
         scale = scale.relative_to(inputs)
@@ -36,8 +37,9 @@ def make_penalty(model, data, state):
     return Penalty(topology, factor**2, state.weight, strength, of_biases)
 
 
-def make_objective(model, settings, data, coordinates, penalty=None):
+def make_objective(task, coordinates, penalty=None):
     """The `Objective` of the rows in these coordinates."""
+    model, settings, data = task
     dtype = np.float32 if _single_precision(settings, data) else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.n_threads = settings.n_threads
@@ -80,8 +82,9 @@ class _Batches:
     noise: float
 
     @classmethod
-    def of(cls, model, settings, data, objective):
+    def of(cls, task, objective):
         """Those of an objective."""
+        model, settings, data = task
         n_samples, topology = objective.n_samples, model.network.topology
         size, whole = settings.rows_a_step(n_samples), settings.whole_batches(n_samples)
         # What was constant so far in a stream may vary later.
@@ -91,9 +94,9 @@ class _Batches:
         return cls(n_samples, size, weight, whole, fan_in, noise)
 
 
-def make_passes(model, settings, data, objective, state):
+def make_passes(task, objective, state):
     """The passes that go on from the state: whole batches or mini-batches."""
-    batches = _Batches.of(model, settings, data, objective)
+    (model, settings, _), batches = task, _Batches.of(task, objective)
     guarded = settings.damping_mode == "relative" and settings.damping > 0
     metric = training_metric(settings.metric, guarded, batches.noise)
     descent = Descent(metric, settings.damping, settings.damping_mode)
@@ -174,8 +177,9 @@ def make_evidence(data, state, passes):
     )
 
 
-def make_stopping(model, settings, state, validation):
+def make_stopping(task, state, validation):
     """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
+    model, settings, _ = task
     if settings.streaming:
         # After one pass nothing is to come, so that it does not run out.
         return Stopping(1, 0.0, n_iter_no_change=0)
@@ -188,17 +192,18 @@ def make_stopping(model, settings, state, validation):
     return replace(stopping, tol=tol, loss_tol=loss_tol, least_loss=least)
 
 
-def make_validator(model, settings, state, data, score):
+def make_validator(task, state, data, score):
     """What computes score and loss of held-out rows from parameters."""
-    objective = make_objective(model, settings, data, replace(state.coordinates, rounded=False))
-    size = model.network.topology.n_parameters
+    coordinates = replace(state.coordinates, rounded=False)
+    objective = make_objective(task._replace(data=data), coordinates)
+    size = task.model.network.topology.n_parameters
 
     def validate(parameters):
         evaluation = objective.evaluate(parameters)
         loss = evaluation.data_loss * state.units.reported
         if score is None:
             return -loss, loss
-        output = model.output.with_parameters(parameters[size:])
+        output = task.model.output.with_parameters(parameters[size:])
         v = objective.output_values(parameters, evaluation.points)
         return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
 

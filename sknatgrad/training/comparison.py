@@ -11,7 +11,7 @@ from .penalty.surprise import surprise
 
 @single_thread()
 @quiet()
-def compared_by(model, settings, data, state):
+def compared_by(task, state):
     """What a fit that has ended is compared by; the less, the better.
 
     Where rows are held out, a pair: minus the best validation score, and its lowest loss,
@@ -28,9 +28,10 @@ def compared_by(model, settings, data, state):
     if state.history.best_held_out is not None:
         score, loss = state.history.best_held_out
         return -score, loss
-    data = data.in_units_of(state.row_weight)
-    penalty = make_penalty(model, data, state) if state.strength.alpha > 0 else None
-    objective = make_objective(model, settings, data, state.coordinates, penalty)
+    task = task._replace(data=task.data.in_units_of(state.row_weight))
+    model, settings, data = task
+    penalty = make_penalty(task, state) if state.strength.alpha > 0 else None
+    objective = make_objective(task, state.coordinates, penalty)
     adapts = settings.adapts_alpha(model.network)
     if not (adapts and objective.penalises):
         return objective.evaluate(state.path.average).loss

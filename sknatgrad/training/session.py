@@ -41,14 +41,12 @@ LONGEST_STREAM = 1000
 
 @single_thread()
 @quiet()
-def begin(model, settings, data, rng, previous=None):
+def begin(task, rng, previous=None):
     """Place a network at its start.
 
     Parameters
     ----------
-    model : Model
-    settings : Settings
-    data : Data
+    task : Task
     rng : RandomState
     previous : triple (parameters, History, Strength), optional
         Start from these parameters, expressed for the data as given, and that penalty.
@@ -57,10 +55,10 @@ def begin(model, settings, data, rng, previous=None):
     -------
     TrainingState
     """
-    outputs = standard_outputs(model, settings, data)
-    standard = standard_coordinates(model, settings, data, outputs)
-    standard = oriented(model, standard, data)
-    coordinates = training_coordinates(model, settings, standard, data)
+    model, settings, data = task
+    outputs = standard_outputs(task)
+    standard = oriented(model, standard_coordinates(task, outputs), data)
+    coordinates = training_coordinates(task, standard)
     if previous is None:
         parameters = start_parameters(model, standard, coordinates, rng)
         history, strength = History(), Strength()
@@ -86,51 +84,49 @@ def begin(model, settings, data, rng, previous=None):
     )
 
 
-def begin_stream(model, settings, data, rng):
+def begin_stream(task, rng):
     """Place a network at its start with the first rows of a stream."""
-    first = FirstRows.of(data, rng)
-    state = begin(model, settings, data, rng)
+    first = FirstRows.of(task.data, rng)
+    state = begin(task, rng)
     state.first = first
     return state
 
 
-def go_on(model, settings, data, state):
+def go_on(task, state):
     """Where a stream goes on with its next rows.
 
     As long as the first rows do not tell the units of the others it begins anew.
 
     Parameters
     ----------
-    model : Model
-    settings : Settings
-    data : Data
+    task : Task
     state : TrainingState
         After the rows before, which is left as it is.
 
     Returns
     -------
+    task : Task
+        With the rows to learn: the next ones, or all so far.
     state : TrainingState
-    data : Data
-        The rows to learn: the next ones, or all so far.
     """
     first = state.first
     if first is None:
-        return state, data
-    together = first.and_next(data)
-    anew = begin_stream(model, settings, together, deepcopy(first.rng))
+        return task, state
+    together = task._replace(data=first.and_next(task.data))
+    anew = begin_stream(together, deepcopy(first.rng))
     anew.history = state.history.fork()
     anew.history.resume()
-    return anew, together
+    return together, anew
 
 
 @single_thread()
-def run(model, settings, data, state, validation=None, observer=None):
+def run(task, state, validation=None, observer=None):
     """Train from a state, which is brought up to date.
 
     Parameters
     ----------
-    model, settings, data, state
-        As in `begin`.
+    task : Task
+    state : TrainingState
     validation : pair (Data, callable or None), optional
         Held-out rows, and a score of (bound output, output pre-activations, encoded
         target, weight); minus the loss without it.
@@ -142,19 +138,20 @@ def run(model, settings, data, state, validation=None, observer=None):
     -------
     Outcome
     """
+    model, settings, _ = task
     adapts = settings.adapts_alpha(model.network) and not settings.streaming
-    data = _prepared(settings, data, state, adapts)
+    task = _prepared(task, state, adapts)
     with quiet():
         penalised = adapts or state.strength.alpha > 0
-        penalty = make_penalty(model, data, state) if penalised else None
-        objective = make_objective(model, settings, data, state.coordinates, penalty)
+        penalty = make_penalty(task, state) if penalised else None
+        objective = make_objective(task, state.coordinates, penalty)
         if settings.streaming:
             renew_start(model, objective, state)
-        passes = make_passes(model, settings, data, objective, state)
-    validate = None if validation is None else make_validator(model, settings, state, *validation)
-    stopping = make_stopping(model, settings, state, validation)
+        passes = make_passes(task, objective, state)
+    validate = None if validation is None else make_validator(task, state, *validation)
+    stopping = make_stopping(task, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    evidence = make_evidence(data, state, passes) if adapts else None
+    evidence = make_evidence(task.data, state, passes) if adapts else None
     reported = state.units.reported
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
     outcome = trainer.run()
@@ -168,8 +165,9 @@ def run(model, settings, data, state, validation=None, observer=None):
     return outcome
 
 
-def _prepared(settings, data, state, adapts):
-    """The data in the units of the state, which takes note of them."""
+def _prepared(task, state, adapts):
+    """The task with its data in the units of the state, which takes note of them."""
+    _, settings, data = task
     observed = data.n_observed(adapts) if settings.alpha == "auto" else data.total_weight
     state.see(observed, settings.streaming)
     data = data.in_units_of(state.row_weight)
@@ -179,7 +177,7 @@ def _prepared(settings, data, state, adapts):
         state.coordinates = state.coordinates.learned(data)
     if adapts and state.strength.features is None:
         state.strength = replace(state.strength, features=data.scale.prior_precision)
-    return data
+    return task._replace(data=data)
 
 
 @dataclass(frozen=True)

@@ -62,12 +62,12 @@ def _results(calls, n_jobs):
 
 
 def _watched(number, *call):
-    model, settings, data, *_, observer = call
+    task, *_, observer = call
     observer.begin_start()
     outcome, state, value = run_with_trials(*call)
     try:
         if value is None and outcome.error is None:
-            value = compared_by(model, settings, data, state)
+            value = compared_by(task, state)
         observer.end_start(lambda: state.coordinates.outward(state.path.average))
     except KeyboardInterrupt:
         # The start itself has ended.

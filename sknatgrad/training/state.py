@@ -2,6 +2,7 @@
 
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,10 +10,12 @@ from ..network import Network
 from ..numerics.overflow import quiet
 from ..outputs import Output
 from .data.coordinates import Coordinates, OutputScale
+from .data.dataset import TrainingData
 from .first_rows import FirstRows
 from .history import History
 from .penalty.l2 import Strength
 from .renewed_start import TargetLevel
+from .settings import Settings
 from .steps.path import Path
 from .steps.rules import BatchRule, MiniBatchRule
 from .steps.running_metric import RunningMetric
@@ -26,6 +29,14 @@ class Model:
 
     network: Network
     output: Output
+
+
+class Task(NamedTuple):
+    """What is to be trained, how, and on which rows."""
+
+    model: Model
+    settings: Settings
+    data: TrainingData
 
 
 @dataclass
