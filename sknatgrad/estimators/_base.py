@@ -201,9 +201,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         if first:
             state = begin_stream(task, rng)
         else:
-            before = self._state.fork()
-            before.history.resume()
-            task, state = go_on(task, before)
+            task, state = go_on(task, self._state)
         observer = PassObserver(self.verbose)
         outcome = run(task, state, observer=observer)
         if outcome.error is not None:

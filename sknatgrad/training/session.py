@@ -101,7 +101,8 @@ def go_on(task, state):
     ----------
     task : Task
     state : TrainingState
-        After the rows before, which is left as it is.
+        After the rows before, which is left as it is, so that the call may fail; but the
+        solver, whose inverses are updated in place, is handed on: then it is factored anew.
 
     Returns
     -------
@@ -111,12 +112,14 @@ def go_on(task, state):
     """
     first = state.first
     if first is None:
-        return task, state
-    together = task._replace(data=first.and_next(task.data))
-    anew = begin_stream(together, deepcopy(first.rng))
-    anew.history = state.history.fork()
-    anew.history.resume()
-    return together, anew
+        following = state.fork()
+        following.solver, state.solver = state.solver, None
+    else:
+        task = task._replace(data=first.and_next(task.data))
+        following = begin_stream(task, deepcopy(first.rng))
+        following.history = state.history.fork()
+    following.history.resume()
+    return task, following
 
 
 @single_thread()

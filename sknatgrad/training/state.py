@@ -95,30 +95,25 @@ class TrainingState:
     streamed: float = 0.0
 
     def fork(self):
-        """A copy to go on from, so that a call that fails leaves this one as it is.
+        """A copy to go on from, which leaves this one as it is.
 
-        The solver is handed on, since its inverses are updated in place: after a failed
-        call it is factored anew.
+        Without the solver, whose inverses are updated in place.
         """
-        solver, self.solver = self.solver, None
         return replace(
             self,
             running=copy(self.running),
             rule=copy(self.rule),
             rng=deepcopy(self.rng),
             history=self.history.fork(),
-            solver=solver,
+            solver=None,
         )
 
     @quiet()
     def placed_at(self, parameters):
-        """The same training, to go on from these parameters for the data as given.
-
-        Without the solver, whose inverses are updated in place: this state may be that of
-        other copies of an estimator.
-        """
-        path = Path.starting_at(self.coordinates.inward(parameters))
-        return replace(self, path=path, first=None, solver=None)
+        """A copy to go on from these parameters, for the data as given."""
+        other = self.fork()
+        other.path, other.first = Path.starting_at(self.coordinates.inward(parameters)), None
+        return other
 
     def forget_steps(self):
         """The next steps begin anew: with another metric, rule and solver."""
