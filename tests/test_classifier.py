@@ -1172,7 +1172,7 @@ def test_histories_forget_from_the_front():
     for loss in (4.0, 6.0, 7.0):
         history.record(loss, 1.0)
     for kept, best in ((5, 4.0), (4, 4.0), (2, 6.0)):
-        history.forget(kept)
+        history.keep_last(kept)
         assert len(history.losses) == kept and history.best_loss == best
 
 

@@ -908,7 +908,7 @@ def test_histories_resume():
     other.resume()
     other.record(0.5, 0.1)
     assert (np.diff(other.times) >= 0).all() and other.times[-1] < history.times[-1] + 1
-    other.forget(2)
+    other.keep_last(2)
     assert other.losses == [1.0, 0.5] and len(other.times) == len(other.rates) == 2
     assert len(other.validation_scores) == len(other.validation_losses) == 2
 

@@ -78,12 +78,12 @@ def renew_start(model, objective, state):
     state : TrainingState
         Brought up to date.
     """
-    if state.level is None:
+    if state.target_level is None:
         return
     weight = objective.data.weight
     mean = weighted_moments(objective.encoded_target(slice(None)).T, weight).mean
-    level = state.level.including(mean, objective.total_weight)
-    state.level = level.noted()
+    level = state.target_level.including(mean, objective.total_weight)
+    state.target_level = level.noted()
     risen = level.risen & model.output.multiplicative
     if not risen.any():
         return

@@ -80,7 +80,7 @@ def begin(task, rng, previous=None):
         units=LossUnits.of(model, data, coordinates, raw),
         raw_target_scale=raw,
         row_weight=row_weight,
-        level=level,
+        target_level=level,
     )
 
 
@@ -88,7 +88,7 @@ def begin_stream(task, rng):
     """Place a network at its start with the first rows of a stream."""
     first = FirstRows.of(task.data, rng)
     state = begin(task, rng)
-    state.first = first
+    state.first_rows = first
     return state
 
 
@@ -110,7 +110,7 @@ def go_on(task, state):
         With the rows to learn: the next ones, or all so far.
     state : TrainingState
     """
-    first = state.first
+    first = state.first_rows
     if first is None:
         following = state.fork()
         following.solver, state.solver = state.solver, None
@@ -164,7 +164,7 @@ def run(task, state, validation=None, observer=None):
         strength = trainer.strength.times(1 / state.units.alpha)
         state.strength = replace(strength, n_passes=evidence.n_passes)
     if settings.streaming:
-        state.history.forget(LONGEST_STREAM)
+        state.history.keep_last(LONGEST_STREAM)
     return outcome
 
 
@@ -172,7 +172,7 @@ def _prepared(task, state, adapts):
     """The task with its data in the units of the state, which takes note of them."""
     _, settings, data = task
     observed = data.n_observed(adapts) if settings.alpha == "auto" else data.total_weight
-    state.see(observed, settings.streaming)
+    state.note_weight(observed, settings.streaming)
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":
         state.strength = Strength(settings.alpha)

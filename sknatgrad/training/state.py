@@ -58,9 +58,9 @@ class TrainingState:
         Units of the targets that `coordinates` leave as they are.
     row_weight : float
         Mean weight of the first rows: averaging windows count in rows of that weight.
-    level : TargetLevel or None
+    target_level : TargetLevel or None
         Of outputs whose start may have to be taken anew.
-    first : FirstRows or None
+    first_rows : FirstRows or None
         Of a stream, as long as they are too few to tell the units of the others.
     running : RunningMetric or None
         None before the first step, as are the four after it.
@@ -84,8 +84,8 @@ class TrainingState:
     units: LossUnits
     raw_target_scale: OutputScale | None
     row_weight: float
-    level: TargetLevel | None
-    first: FirstRows | None = None
+    target_level: TargetLevel | None
+    first_rows: FirstRows | None = None
     running: RunningMetric | None = None
     metric_key: tuple | None = None
     rule: BatchRule | MiniBatchRule | None = None
@@ -112,14 +112,15 @@ class TrainingState:
     def placed_at(self, parameters):
         """A copy to go on from these parameters, for the data as given."""
         other = self.fork()
-        other.path, other.first = Path.starting_at(self.coordinates.inward(parameters)), None
+        other.path = Path.starting_at(self.coordinates.inward(parameters))
+        other.first_rows = None
         return other
 
     def forget_steps(self):
         """The next steps begin anew: with another metric, rule and solver."""
         self.running = self.metric_key = self.rule = self.rule_key = self.solver = None
 
-    def see(self, weight, streaming):
+    def note_weight(self, weight, streaming):
         """Take note of data of that total weight that come to be learned."""
         if streaming:
             self.streamed += weight

@@ -106,7 +106,7 @@ class Trainer:
             ending = {"error": error}
         finally:
             # What is left of a pass that does not count.
-            self.history.keep(self._before + self.n_iter)
+            self.history.truncate(self._before + self.n_iter)
         return Outcome(self.n_iter, float(self._loss()), **ending)
 
     @property
