@@ -101,8 +101,8 @@ def go_on(task, state):
     ----------
     task : Task
     state : TrainingState
-        After the rows before, which is left as it is, so that the call may fail; but the
-        solver, whose inverses are updated in place, is handed on: then it is factored anew.
+        After the rows before. It is left as it is, since the call may fail, but for the solver,
+        whose inverses are updated in place: that is taken over, and factored anew if it fails.
 
     Returns
     -------
