@@ -666,6 +666,18 @@ def test_set_coefs_of_copies(n_rows, copied):
     assert not np.array_equal(moved.predict_proba(X), plain.predict_proba(X))
 
 
+def test_set_coefs_of_what_callbacks_see():
+    """Estimators that predict, and have no training to go on with."""
+    X, y = clouds()
+    clf = make(max_iter=2).fit(X, y)
+    seen = copy(clf)
+    del seen._state
+    coefs = [2 * c for c in clf.coefs_]
+    want = clf.set_coefs(coefs, clf.intercepts_).predict_proba(X)
+    got = seen.set_coefs(coefs, seen.intercepts_).predict_proba(X)
+    np.testing.assert_array_equal(got, want)
+
+
 # -------------------------------------------------------------------------------- directions
 def flat(coefs, intercepts):
     """Arrays laid out like `coefs_` as one vector, unit by unit, bias first."""
