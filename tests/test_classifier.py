@@ -3,6 +3,7 @@
 import io
 import pickle
 import warnings
+from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
@@ -654,6 +655,39 @@ def test_training_goes_on_from_set_coefs():
         assert clf.loss(X, y) < 1.05 * target.loss(X, y) + 1e-6
 
 
+@pytest.mark.parametrize("n_rows", [10, 90])
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_set_coefs_of_copies(n_rows, copied):
+    """Each goes on from its own parameters, before and after it is copied."""
+    X, y = clouds()
+
+    def put(clf):
+        return clf.set_coefs([2 * c for c in clf.coefs_], clf.intercepts_)
+
+    def start():
+        return make().partial_fit(X[:n_rows], y[:n_rows], classes=[0, 1, 2])
+
+    plain, moved = start().partial_fit(X, y), put(start()).partial_fit(X, y)
+    original = start()
+    other = put(copied(original))
+    for clf, want in ((original, plain), (copied(other), moved), (other, moved)):
+        got = clf.partial_fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(got, want.predict_proba(X))
+    assert not np.array_equal(moved.predict_proba(X), plain.predict_proba(X))
+
+
+def test_set_coefs_of_what_callbacks_see():
+    """Estimators that predict, and have no training to go on with."""
+    X, y = clouds()
+    clf = make(max_iter=2).fit(X, y)
+    seen = copy(clf)
+    del seen._state
+    coefs = [2 * c for c in clf.coefs_]
+    want = clf.set_coefs(coefs, clf.intercepts_).predict_proba(X)
+    got = seen.set_coefs(coefs, seen.intercepts_).predict_proba(X)
+    np.testing.assert_array_equal(got, want)
+
+
 # -------------------------------------------------------------------------------- directions
 def flat(coefs, intercepts):
     """Arrays laid out like `coefs_` as one vector, unit by unit, bias first."""
@@ -1079,13 +1113,13 @@ def test_n_init_keeps_the_best_validation_score(monkeypatch):
     """Not the lowest loss of the last pass, after which other parameters were kept."""
     from sknatgrad.training import starts
 
-    seen, run = [], starts.start_and_run
+    seen, run = [], starts.run_with_trials
 
     def noting(*call):
         seen.append(run(*call))
         return seen[-1]
 
-    monkeypatch.setattr(starts, "start_and_run", noting)
+    monkeypatch.setattr(starts, "run_with_trials", noting)
     X, y = clouds(4, 200)
     X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
@@ -1108,7 +1142,7 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
     """One start that overflows does not spoil the others."""
     from sknatgrad.training import starts
 
-    whole, calls = starts.start_and_run, []
+    whole, calls = starts.run_with_trials, []
 
     def failing(*arguments):
         outcome, *others = whole(*arguments)
@@ -1117,7 +1151,7 @@ def test_n_init_survives_a_start_that_fails(monkeypatch):
             outcome = replace(outcome, loss=np.nan, error=ValueError("overflow"))
         return outcome, *others
 
-    monkeypatch.setattr(starts, "start_and_run", failing)
+    monkeypatch.setattr(starts, "run_with_trials", failing)
     X, y = clouds()
     clf = make(n_init=2, max_iter=5).fit(X, y)
     assert len(calls) == 2 and clf.score(X, y) > 0.9
@@ -1160,7 +1194,7 @@ def test_histories_forget_from_the_front():
     for loss in (4.0, 6.0, 7.0):
         history.record(loss, 1.0)
     for kept, best in ((5, 4.0), (4, 4.0), (2, 6.0)):
-        history.forget(kept)
+        history.keep_last(kept)
         assert len(history.losses) == kept and history.best_loss == best
 
 

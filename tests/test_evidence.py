@@ -28,7 +28,7 @@ from sknatgrad.training.penalty import curvature as curvature_module
 from sknatgrad.training.penalty import evidence
 from sknatgrad.training.penalty import noise as noise_module
 from sknatgrad.training.penalty.curvature import Curvature
-from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing, sample
+from sknatgrad.training.penalty.evidence import LEAST_STRENGTH, Evidence, _crossing
 from sknatgrad.training.penalty.l2 import Penalty, Strength
 from sknatgrad.training.penalty.noise import _of_free_scale
 from sknatgrad.training.penalty.surprise import surprise
@@ -256,6 +256,18 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
     assert factors.max() > 2 * factors.min()
 
 
+def evidence_on(topology, numbers, n_rows, scale):
+    """What looks for the strength in a network of that topology."""
+    objective = SimpleNamespace(
+        network=SimpleNamespace(topology=topology),
+        output=SimpleNamespace(free_dispersion=numbers),
+        penalty=Penalty(topology, topology.is_weight * 1.0, n_rows, Strength()),
+    )
+    data = SimpleNamespace(scale=InputScale(np.zeros(len(scale)), scale, rarity=1.0 + scale))
+    state = SimpleNamespace(strength=Strength(), history=History())
+    return assembly.make_evidence(data, state, SimpleNamespace(n_steps=1, objective=objective))
+
+
 @pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
 def test_temperature_is_lower_where_rows_are_few_for_the_weights(n_sources, want, monkeypatch):
     """Halved at most; weights of sources that never vary do not count."""
@@ -263,16 +275,8 @@ def test_temperature_is_lower_where_rows_are_few_for_the_weights(n_sources, want
     monkeypatch.setattr(evidence, "CROWDING_OF_LABELS", 0.05)
     for n_constants, numbers in itertools.product((0, 6), (False, True)):
         topology = Topology.layered((n_sources + n_constants, 4))
-        passes = SimpleNamespace(n_steps=1)
-        passes.objective = SimpleNamespace(
-            network=SimpleNamespace(topology=topology),
-            output=SimpleNamespace(free_dispersion=numbers),
-            penalty=Penalty(topology, topology.is_weight * 1.0, 20.0, Strength()),
-        )
         scale = np.arange(topology.n_inputs) < n_sources
-        data = SimpleNamespace(scale=InputScale(np.zeros(len(scale)), scale, rarity=1.0 + scale))
-        state = SimpleNamespace(strength=Strength(), history=History())
-        found = assembly.make_evidence(data, state, passes)
+        found = evidence_on(topology, numbers, 20.0, scale)
         of_labels = max(0.5, 1 / (1 + 0.01 * n_sources))
         assert found.temperature == pytest.approx(want if numbers else of_labels)
 
@@ -291,8 +295,8 @@ def test_deep_networks_see_less_noise(hidden, power, twice):
     dispersion = np.sum((target - p) ** 2) / np.sum(p * (1 - p))
     noise, _ = noise_module.Noise.measured(objective, objective.evaluate(theta))
     assert noise.dispersion == pytest.approx(dispersion**power)
-    temperatures = [evidence.temperature(0.0, len(hidden), numbers) for numbers in (False, True)]
-    assert temperatures == [1, twice]
+    found = [evidence_on(topology, numbers, np.inf, np.ones(3)) for numbers in (False, True)]
+    assert [one.temperature for one in found] == [1, twice]
 
 
 def test_constant_features_do_not_weaken_the_penalty():
@@ -349,14 +353,14 @@ def test_noise_of_several_targets():
 def test_large_data_are_sampled_evenly():
     """The same penalty per observation, from some of the rows."""
     objective, theta = an_objective("bernoulli", 5000)
-    part = sample(objective)
+    part = objective.sampled()
     assert part.n_samples == 2000 and part.penalty is objective.penalty
     found = [
         Evidence()._most_probable(o.penalty, Curvature(o, o.evaluate(theta)))
         for o in (objective, part)
     ]
     assert found[1] == pytest.approx(found[0], rel=0.05)
-    assert sample(part) is part
+    assert part.sampled() is part
 
 
 @pytest.mark.parametrize("period", [5, 10])

@@ -438,7 +438,7 @@ def test_first_rows_come_in_calls_of_any_size(kind, size):
         whole.partial_fit(X[20:21], *(t[20:21] for t in targets))
     np.testing.assert_allclose(flat(calls), flat(whole), rtol=0, atol=1e-12)
     assert calls.t_ == 21 and len(calls.loss_curve_) == 21 // size
-    assert calls._state.first is None
+    assert calls._state.first_rows is None
     assert pickle.loads(pickle.dumps(calls)).t_ == 21
 
 
@@ -457,7 +457,7 @@ def test_first_rows_on_disk(tmp_path):
                     size=4,
                 )
             )
-            assert type(fits[-1]._state.first.data.X) is np.ndarray
+            assert type(fits[-1]._state.first_rows.data.X) is np.ndarray
             stream(fits[-1], rows[12:], *(t[12:] for t in targets), size=9)
         np.testing.assert_array_equal(*map(flat, fits))
 
@@ -529,7 +529,7 @@ def test_a_stream_goes_on_with_the_metric_of_a_fit():
     X = rng.normal(size=(2600, 6))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=2600)
     model = RiemannianMLPRegressor(hidden_layer_sizes=(20,), random_state=0).fit(X[:500], y[:500])
-    assert model._state.first is None
+    assert model._state.first_rows is None
     before = model.score(X[600:], y[600:])
     assert before > 0.85
     assert stream(model, X[500:600], y[500:600]).score(X[600:], y[600:]) > before - 0.05

@@ -609,7 +609,7 @@ def test_signal_during_parallel_starts(monkeypatch, told):
     from sknatgrad.training import starts
 
     X, y = load_iris(return_X_y=True)
-    parallel_results, start_and_run = starts.parallel_results, starts.start_and_run
+    parallel_results, run_with_trials = starts.parallel_results, starts.run_with_trials
     ended, taken, order = [], threading.Event(), iter(range(2))
 
     def noticing(*arguments):
@@ -623,10 +623,10 @@ def test_signal_during_parallel_starts(monkeypatch, told):
             taken.wait(60)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.5)  # a busy machine needs a while to tell the main thread
-        return start_and_run(*call)
+        return run_with_trials(*call)
 
     monkeypatch.setattr(starts, "parallel_results", noticing)
-    monkeypatch.setattr(starts, "start_and_run", ringing)
+    monkeypatch.setattr(starts, "run_with_trials", ringing)
     est = RiemannianMLPClassifier((4,), n_init=2, n_jobs=2, max_iter=4, random_state=0)
     # Processes in the background of a script ignore this signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -671,9 +671,9 @@ def test_best_start_whatever_ends_first(monkeypatch, losses):
     from itertools import permutations
 
     from sknatgrad.training import starts
-    from sknatgrad.training.session import Outcome
+    from sknatgrad.training.trainer import Outcome
 
-    outcomes = [Outcome(1, 1, loss, False) for loss in losses]
+    outcomes = [Outcome(1, loss) for loss in losses]
     ended = [
         (starts._rank(number, outcome, outcome.loss), outcome, number)
         for number, outcome in enumerate(outcomes)

@@ -17,6 +17,7 @@ from sknatgrad.training.data import objective as objective_module
 from sknatgrad.training.penalty import expectation
 from sknatgrad.training.penalty.expectation import degrees_of_freedom, expected_loss
 from sknatgrad.training.penalty.l2 import Penalty, Strength
+from sknatgrad.training.state import Task
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -218,7 +219,7 @@ def n_runs(monkeypatch):
     runs, run = [], trials.run
 
     def counted(*arguments, **options):
-        strength = arguments[3].strength
+        strength = arguments[1].strength
         runs.append(strength.alpha if strength.fixed else None)
         return run(*arguments, **options)
 
@@ -241,13 +242,13 @@ def test_trials_follow_what_was_found(n_runs, settings, most):
 
 @pytest.mark.parametrize("start", range(4))
 def test_warm_fits_go_on(n_runs, start):
-    """With the penalty of the best trial, which is held."""
+    """With the penalty of the best trial, which is held: each is one run."""
     X, y = products(300)
     model = RiemannianMLPRegressor(random_state=start, warm_start=True).fit(X[:300], y[:300])
     before, n_first, alpha = model.score(X[300:], y[300:]), len(n_runs), model.alpha_
     for _ in range(2):
         model.fit(X[:300], y[:300])
-    assert n_first > 1 and len(n_runs) == n_first and model.alpha_ == pytest.approx(alpha)
+    assert n_first > 1 and len(n_runs) == n_first + 2 and model.alpha_ == pytest.approx(alpha)
     assert model.score(X[300:], y[300:]) > before - 0.02
 
 
@@ -346,7 +347,7 @@ def test_what_fits_are_compared_by(output, hidden, alpha, held_out, function, mo
     monkeypatch.setattr(comparison, "make_objective", lambda *arguments: objective)
     model = Model(Network.build(Topology.layered((4, *hidden, 1))), get_output(output))
     settings = SimpleNamespace(adapts_alpha=lambda network: alpha == "auto")
-    found = comparison.compared_by(model, settings, objective.data, state)
+    found = comparison.compared_by(Task(model, settings, objective.data), state)
     if held_out:
         assert found == (-0.7, 0.2)
     else:

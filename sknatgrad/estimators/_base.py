@@ -23,7 +23,7 @@ from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.starts import best_start
-from ..training.steps.path import Path
+from ..training.state import Task
 from ..training.trainer import INTERRUPTED
 from ._architecture import architecture_key, build_topology, layer_sizes
 from ._auto_metric import auto_metric
@@ -129,14 +129,16 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             data, y = without_zero_weights(rows.encoded(targets), y)
             check_total_weight(data, "training")
             validation = validation_data(self, targets, *validation)
-            trained = self._train(targets, data, y, validation, observer)
-        self._finish(*trained)
+            plan, outcome, state, seen = self._train(targets, data, y, validation, observer)
+        self._store(plan, outcome, state, seen)
+        if outcome.error is not None:
+            raise outcome.error
         observer.finish()
-        self._warn_of(trained[1])
+        self._warn_of(outcome)
         return self
 
     def _train(self, targets, data, y, validation, observer):
-        """What `_finish` stores: plan, outcome, state, samples seen before."""
+        """What `_store` stores: plan, outcome, state, samples seen."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         if validation is None and self.early_stopping:
@@ -153,11 +155,13 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
         watchers = observer.of_starts(self.n_init, plan.attributes)
+        task = Task(plan.model, settings, data)
         calls = [
-            (plan.model, settings, data, seed, deepcopy(previous), scored, watcher)
+            (task, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, watchers, strict=True)
         ]
-        return plan, *best_start(calls, self.n_jobs), self.t_ if warm else 0
+        outcome, state = best_start(calls, self.n_jobs)
+        return plan, outcome, state, (self.t_ if warm else 0) + outcome.n_iter * n_samples
 
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
@@ -176,11 +180,11 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             rows, y = self._checked_rows(X, y, sample_weight, reset=first)
             targets = self._targets_of_stream(y, **known)
             data, _ = without_zero_weights(rows.encoded(targets), y)
-            trained = self._train_on(targets, data, first)
+            plan, outcome, state, seen = self._train_on(targets, data, first)
         # An interrupted call leaves all as it was: the rows may come again.
-        if first or trained[1].n_iter:
-            self._finish(*trained)
-        self._warn_of(trained[1])
+        if first or outcome.n_iter:
+            self._store(plan, outcome, state, seen)
+        self._warn_of(outcome)
         return self
 
     def _train_on(self, targets, data, first):
@@ -189,24 +193,22 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         plan = self._plan(targets, data, rng, keep=not first)
         if not first:
             plan = replace(plan, dtype=self._dtype)
-        model, settings = plan.model, replace(plan.settings, streaming=True)
+        settings = replace(plan.settings, streaming=True)
         topology = plan.network.topology
         settings.metric.check(topology, data.X.shape[0], topology.n_outputs)
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
+        task = Task(plan.model, settings, data)
         if first:
-            state = begin_stream(model, settings, data, rng)
+            state = begin_stream(task, rng)
         else:
-            before = self._state.fork()
-            before.history.resume()
-            if not np.array_equal(self._parameters, self._stored):
-                before.path = Path.starting_at(before.coordinates.inward(self._parameters))
-                before.first = None
-            state, data = go_on(model, settings, data, before)
+            task, state = go_on(task, self._state)
         observer = PassObserver(self.verbose)
-        outcome = run(model, settings, data, state, observer=observer)
+        outcome = run(task, state, observer=observer)
         if outcome.error is not None:
             raise outcome.error
-        return plan, outcome, state, max(0, seen + n_new - data.X.shape[0])
+        # First rows that come again count once.
+        seen = max(seen + n_new, task.data.X.shape[0]) if outcome.n_iter else 0
+        return plan, outcome, state, seen
 
     @contextmanager
     def _unharmed(self):
@@ -224,12 +226,6 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             vars(self).clear()
             vars(self).update(before)
             raise
-
-    def _finish(self, plan, outcome, state, seen):
-        """Store what was learned, then say if training ended in an overflow."""
-        self._store(plan, outcome, state, seen)
-        if outcome.error is not None:
-            raise outcome.error
 
     def _warn_of(self, outcome):
         """Say how training ended, once all is stored: a warning may be an error."""
@@ -273,11 +269,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             **plan.attributes,
             "_state": state,
             "_parameters": parameters,
-            "_stored": parameters.copy(),
             "alpha_": state.strength.alpha,
             "feature_alpha_": state.strength.of_features(topology.n_inputs),
             "n_iter_": outcome.n_iter,
-            "t_": seen + outcome.n_seen,
+            "t_": seen,
             "loss_": outcome.loss,
             "loss_curve_": history.losses,
             "best_loss_": outcome.loss if history.best_loss is None else history.best_loss,

@@ -57,7 +57,12 @@ class InspectionMixin:
         """
         check_is_fitted(self)
         theta = join(self.topology_, coefs, intercepts)
-        self._parameters = np.concatenate([theta, self._parameters[len(theta) :]])
+        parameters = np.concatenate([theta, self._parameters[len(theta) :]])
+        if not np.array_equal(parameters, self._parameters):
+            self._parameters = parameters
+            # Estimators that callbacks see have no training to go on with.
+            if hasattr(self, "_state"):
+                self._state = self._state.placed_at(parameters)
         return self
 
     @single_thread()

@@ -11,13 +11,14 @@ from .data.dataset import Data
 from .data.objective import Objective
 from .data.scaling import InputScale
 from .history import History
+from .settings import Stopping
 from .state import Model
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
 from .steps.mini_batch_pass import MiniBatchPass, Schedule
 from .steps.rules import STEP_RULES
 from .steps.running_metric import RunningMetric
-from .trainer import Stopping, Trainer
+from .trainer import Trainer
 
 __all__ = [
     "STEP_RULES",

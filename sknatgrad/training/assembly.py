@@ -1,4 +1,4 @@
-"""What a training runs with, made of the model, the settings, the data and the state."""
+"""What a training runs with, made of its task and its state."""
 
 from dataclasses import dataclass, replace
 
@@ -8,9 +8,9 @@ from scipy import sparse
 from ..network.initialization import standard_bias_factor, standard_factor
 from .by_value import by_value
 from .first_rows import MIN_ROWS
-from .penalty.evidence import Evidence, first_strength, temperature
+from .penalty.evidence import Evidence, temperature
 from .penalty.l2 import Penalty
-from .settings import noise_share
+from .settings import Stopping, noise_share
 from .start import target_factor
 from .steps.batch_pass import BatchPass
 from .steps.descent import Descent
@@ -18,14 +18,14 @@ from .steps.mini_batch_pass import MiniBatchPass, Schedule
 from .steps.running_metric import RunningMetric
 from .steps.safeguards import training_metric
 from .steps.solvers import make_solver
-from .trainer import Stopping
 
 # Rows of a stream that the averaged parameters speak of: what they describe may drift.
 STREAM_MEMORY = 500
 
 
-def make_penalty(model, data, state):
+def make_penalty(task, state):
     """The `Penalty` of weights in the coordinates of the training."""
+    model, _, data = task
     scale, inputs = data.scale, state.coordinates.inputs
     if inputs is not None:
         scale = scale.relative_to(inputs)
@@ -37,8 +37,9 @@ def make_penalty(model, data, state):
     return Penalty(topology, factor**2, state.weight, strength, of_biases)
 
 
-def make_objective(model, settings, data, coordinates, penalty=None):
+def make_objective(task, coordinates, penalty=None):
     """The `Objective` of the rows in these coordinates."""
+    model, settings, data = task
     dtype = np.float32 if _single_precision(settings, data) else np.float64
     objective = data.objective(model, penalty, coordinates, dtype)
     objective.n_threads = settings.n_threads
@@ -81,8 +82,9 @@ class _Batches:
     noise: float
 
     @classmethod
-    def of(cls, model, settings, data, objective):
+    def of(cls, task, objective):
         """Those of an objective."""
+        model, settings, data = task
         n_samples, topology = objective.n_samples, model.network.topology
         size, whole = settings.rows_a_step(n_samples), settings.whole_batches(n_samples)
         # What was constant so far in a stream may vary later.
@@ -92,9 +94,9 @@ class _Batches:
         return cls(n_samples, size, weight, whole, fan_in, noise)
 
 
-def make_passes(model, settings, data, objective, state):
+def make_passes(task, objective, state):
     """The passes that go on from the state: whole batches or mini-batches."""
-    batches = _Batches.of(model, settings, data, objective)
+    (model, settings, _), batches = task, _Batches.of(task, objective)
     guarded = settings.damping_mode == "relative" and settings.damping > 0
     metric = training_metric(settings.metric, guarded, batches.noise)
     descent = Descent(metric, settings.damping, settings.damping_mode)
@@ -127,12 +129,12 @@ def _renew_rule(model, settings, batches, state):
 def _renew_running_metric(settings, metric, batches, state):
     """The average of the metric: the one so far, as long as it is of the same metric."""
     key = by_value(settings.metric), settings.damping > 0, settings.damping_mode
-    # Undamped, the metric of few rows may be singular where others have gradients.
-    singular = not (batches.whole or state.running.window or settings.damping)
-    if state.metric_key != key or singular:
-        state.running, state.metric_key = RunningMetric(metric, 0.0), key
     window = settings.metric_window(batches.weight, batches.fan_in, batches.whole)
-    state.running.go_on(metric, window)
+    # Undamped, the metric of few rows may be singular where others have gradients.
+    if state.metric_key == key and (batches.whole or state.running.window or settings.damping):
+        state.running.go_on(metric, window)
+    else:
+        state.running, state.metric_key = RunningMetric(metric, window), key
 
 
 def _renew_solver(model, settings, descent, batches, state):
@@ -162,24 +164,25 @@ def _schedule(settings, batches, window):
 
 def make_evidence(data, state, passes):
     """What looks for the strength of the penalty, from where the state is."""
-    n_passes, learnt = state.strength.n_passes, bool(state.history.losses)
     objective, scale = passes.objective, data.scale
     topology, numbers = objective.network.topology, objective.output.free_dispersion
     weights_a_row = topology.fan_in(scale.varies).sum() / objective.penalty.weight
     return Evidence(
-        passes.n_steps,
-        n_passes,
-        learnt,
-        scale.prior_precision,
-        temperature(weights_a_row, topology.n_hidden_levels, numbers),
-        first_strength(topology.n_hidden_levels, numbers),
+        steps_a_pass=passes.n_steps,
+        n_passes=state.strength.n_passes,
+        learnt=bool(state.history.losses),
+        features=scale.prior_precision,
+        temperature=temperature(weights_a_row, numbers),
+        deep=numbers and topology.n_hidden_levels > 1,
     )
 
 
-def make_stopping(model, settings, state, validation):
+def make_stopping(task, state, validation):
     """When to stop, `tol` in the units of what is to improve: a loss, or a score."""
+    model, settings, _ = task
     if settings.streaming:
-        return Stopping(1, 0.0, 1)
+        # After one pass nothing is to come, so that it does not run out.
+        return Stopping(1, 0.0, n_iter_no_change=0)
     stopping, least = settings.stopping, 0.0 if model.output.nonnegative else -np.inf
     tol = stopping.tol * state.units.tol
     loss_tol = tol * state.units.reported
@@ -189,17 +192,18 @@ def make_stopping(model, settings, state, validation):
     return replace(stopping, tol=tol, loss_tol=loss_tol, least_loss=least)
 
 
-def make_validator(model, settings, state, data, score):
+def make_validator(task, state, data, score):
     """What computes score and loss of held-out rows from parameters."""
-    objective = make_objective(model, settings, data, replace(state.coordinates, rounded=False))
-    size = model.network.topology.n_parameters
+    coordinates = replace(state.coordinates, rounded=False)
+    objective = make_objective(task._replace(data=data), coordinates)
+    size = task.model.network.topology.n_parameters
 
     def validate(parameters):
         evaluation = objective.evaluate(parameters)
         loss = evaluation.data_loss * state.units.reported
         if score is None:
             return -loss, loss
-        output = model.output.with_parameters(parameters[size:])
+        output = task.model.output.with_parameters(parameters[size:])
         v = objective.output_values(parameters, evaluation.points)
         return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
 

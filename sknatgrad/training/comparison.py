@@ -5,14 +5,13 @@ import numpy as np
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from .assembly import make_objective, make_penalty
-from .penalty.evidence import sample
 from .penalty.expectation import can_be_told, expected_loss
 from .penalty.surprise import surprise
 
 
 @single_thread()
 @quiet()
-def compared_by(model, settings, data, state):
+def compared_by(task, state):
     """What a fit that has ended is compared by; the less, the better.
 
     Where rows are held out, a pair: minus the best validation score, and its lowest loss,
@@ -29,16 +28,16 @@ def compared_by(model, settings, data, state):
     if state.history.best_held_out is not None:
         score, loss = state.history.best_held_out
         return -score, loss
-    data = data.in_units_of(state.row_weight)
-    penalty = make_penalty(model, data, state) if state.strength.alpha > 0 else None
-    objective = make_objective(model, settings, data, state.coordinates, penalty)
+    task = task._replace(data=task.data.in_units_of(state.row_weight))
+    model, settings, data = task
+    penalty = make_penalty(task, state) if state.strength.alpha > 0 else None
+    objective = make_objective(task, state.coordinates, penalty)
     adapts = settings.adapts_alpha(model.network)
     if not (adapts and objective.penalises):
         return objective.evaluate(state.path.average).loss
     if expects(model, data):
         return expected_loss(objective, objective.evaluate(state.path.average))
-    if not data.whole_batches_only:
-        objective = sample(objective)
+    objective = objective.sampled()
     return surprise(objective, objective.evaluate(state.path.average))
 
 

@@ -74,14 +74,14 @@ class History:
         self.times.append(self._offset + time.perf_counter() - self._start)
         self.losses.append(loss)
 
-    def keep(self, n_passes):
-        """Take out what an interrupt has left of a pass that does not count."""
+    def truncate(self, n_passes):
+        """Keep the first passes only: what an interrupt has left of another does not count."""
         for curve in self._curves:
             del curve[n_passes:]
 
-    def forget(self, kept):
-        """Keep the last passes only, so that an endless stream does not fill memory."""
-        forgotten = max(0, len(self.losses) - kept)
+    def keep_last(self, n_passes):
+        """Forget the others, so that an endless stream does not fill memory."""
+        forgotten = max(0, len(self.losses) - n_passes)
         for curve in self._curves:
             del curve[:forgotten]
         self._of_fit = max(0, self._of_fit - forgotten)

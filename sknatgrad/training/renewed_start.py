@@ -11,7 +11,6 @@ import numpy as np
 
 from ..numerics.moments import weighted_moments
 from .steps.path import Path
-from .steps.running_metric import RunningMetric
 
 # A mean that many times the expected one is another start, not a step away.
 _RISE = 10.0
@@ -63,7 +62,7 @@ class TargetLevel:
         return TargetLevel(self.mean, started, self.weight)
 
 
-def renew_start(model, settings, objective, state):
+def renew_start(model, objective, state):
     """Take the start anew where the targets of a stream have left it far behind.
 
     That is where the mean of all targets so far is of another size than at the start,
@@ -74,18 +73,17 @@ def renew_start(model, settings, objective, state):
     Parameters
     ----------
     model : Model
-    settings : Settings
     objective : Objective
         Of the rows that come.
     state : TrainingState
         Brought up to date.
     """
-    if state.level is None:
+    if state.target_level is None:
         return
     weight = objective.data.weight
     mean = weighted_moments(objective.encoded_target(slice(None)).T, weight).mean
-    level = state.level.including(mean, objective.total_weight)
-    state.level = level.noted()
+    level = state.target_level.including(mean, objective.total_weight)
+    state.target_level = level.noted()
     risen = level.risen & model.output.multiplicative
     if not risen.any():
         return
@@ -95,14 +93,12 @@ def renew_start(model, settings, objective, state):
     behind = risen & (np.minimum(level.mean, mean) > _RISE * expected)
     if behind.any():
         shift = np.log(level.mean[behind] / expected[behind])
-        _move(model, settings, state, behind, shift)
+        _move(model, state, behind, shift)
 
 
-def _move(model, settings, state, behind, shift):
+def _move(model, state, behind, shift):
     topology = model.network.topology
     moved = state.path.last.copy()
     moved[topology.bias[topology.outputs[behind]]] += shift
     state.path = Path.starting_at(moved)
-    state.running, state.metric_key = RunningMetric(settings.metric, 0.0), None
-    state.rule_key = None
-    state.solver = None
+    state.forget_steps()

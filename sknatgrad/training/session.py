@@ -32,8 +32,7 @@ from .start import (
 )
 from .state import TrainingState
 from .steps.path import Path
-from .steps.running_metric import RunningMetric
-from .trainer import NotFiniteError, Trainer
+from .trainer import Trainer
 from .units import LossUnits
 
 # Passes of `partial_fit` whose losses are remembered.
@@ -42,14 +41,12 @@ LONGEST_STREAM = 1000
 
 @single_thread()
 @quiet()
-def begin(model, settings, data, rng, previous=None):
+def begin(task, rng, previous=None):
     """Place a network at its start.
 
     Parameters
     ----------
-    model : Model
-    settings : Settings
-    data : Data
+    task : Task
     rng : RandomState
     previous : triple (parameters, History, Strength), optional
         Start from these parameters, expressed for the data as given, and that penalty.
@@ -58,73 +55,81 @@ def begin(model, settings, data, rng, previous=None):
     -------
     TrainingState
     """
-    outputs = standard_outputs(model, settings, data)
-    standard = standard_coordinates(model, settings, data, outputs)
-    standard = oriented(model, standard, data)
-    coordinates = training_coordinates(model, settings, standard, data)
+    model, settings, data = task
+    outputs = standard_outputs(task)
+    standard = oriented(model, standard_coordinates(task, outputs), data)
+    coordinates = training_coordinates(task, standard)
     if previous is None:
         parameters = start_parameters(model, standard, coordinates, rng)
         history, strength = History(), Strength()
     else:
         parameters, history, strength = coordinates.inward(previous[0]), *previous[1:]
         history.begin_fit()
-    running = RunningMetric(settings.metric, 0.0)
-    state = TrainingState(coordinates, Path.starting_at(parameters), running, rng, history)
-    state.row_weight, state.strength = data.mean_weight(), strength
-    state.raw_target_scale = raw_target_scale(model, outputs, coordinates)
-    state.units = LossUnits.of(model, data, coordinates, state.raw_target_scale)
+    raw, row_weight = raw_target_scale(model, outputs, coordinates), data.mean_weight()
+    level = None
     if standard.outputs is not None:
         # The first rows of a stream come again, in its first pass.
-        known = 0.0 if settings.streaming else data.total_weight / state.row_weight
-        state.level = TargetLevel.at_start(model.output, standard.outputs.centre, known)
-    return state
+        known = 0.0 if settings.streaming else data.total_weight / row_weight
+        level = TargetLevel.at_start(model.output, standard.outputs.centre, known)
+    return TrainingState(
+        coordinates,
+        Path.starting_at(parameters),
+        rng,
+        history,
+        strength,
+        units=LossUnits.of(model, data, coordinates, raw),
+        raw_target_scale=raw,
+        row_weight=row_weight,
+        target_level=level,
+    )
 
 
-def begin_stream(model, settings, data, rng):
+def begin_stream(task, rng):
     """Place a network at its start with the first rows of a stream."""
-    first = FirstRows.of(data, rng)
-    state = begin(model, settings, data, rng)
-    state.first = first
+    first = FirstRows.of(task.data, rng)
+    state = begin(task, rng)
+    state.first_rows = first
     return state
 
 
-def go_on(model, settings, data, state):
+def go_on(task, state):
     """Where a stream goes on with its next rows.
 
     As long as the first rows do not tell the units of the others it begins anew.
 
     Parameters
     ----------
-    model : Model
-    settings : Settings
-    data : Data
+    task : Task
     state : TrainingState
-        After the rows before, which is left as it is.
+        After the rows before. It is left as it is, since the call may fail, but for the solver,
+        whose inverses are updated in place: that is taken over, and factored anew if it fails.
 
     Returns
     -------
+    task : Task
+        With the rows to learn: the next ones, or all so far.
     state : TrainingState
-    data : Data
-        The rows to learn: the next ones, or all so far.
     """
-    first = state.first
+    first = state.first_rows
     if first is None:
-        return state, data
-    together = first.and_next(data)
-    anew = begin_stream(model, settings, together, deepcopy(first.rng))
-    anew.history = state.history.fork()
-    anew.history.resume()
-    return anew, together
+        following = state.fork()
+        following.solver, state.solver = state.solver, None
+    else:
+        task = task._replace(data=first.and_next(task.data))
+        following = begin_stream(task, deepcopy(first.rng))
+        following.history = state.history.fork()
+    following.history.resume()
+    return task, following
 
 
 @single_thread()
-def run(model, settings, data, state, validation=None, observer=None):
+def run(task, state, validation=None, observer=None):
     """Train from a state, which is brought up to date.
 
     Parameters
     ----------
-    model, settings, data, state
-        As in `begin`.
+    task : Task
+    state : TrainingState
     validation : pair (Data, callable or None), optional
         Held-out rows, and a score of (bound output, output pre-activations, encoded
         target, weight); minus the loss without it.
@@ -136,51 +141,38 @@ def run(model, settings, data, state, validation=None, observer=None):
     -------
     Outcome
     """
+    model, settings, _ = task
     adapts = settings.adapts_alpha(model.network) and not settings.streaming
-    data = _prepared(settings, data, state, adapts)
+    task = _prepared(task, state, adapts)
     with quiet():
         penalised = adapts or state.strength.alpha > 0
-        penalty = make_penalty(model, data, state) if penalised else None
-        objective = make_objective(model, settings, data, state.coordinates, penalty)
+        penalty = make_penalty(task, state) if penalised else None
+        objective = make_objective(task, state.coordinates, penalty)
         if settings.streaming:
-            renew_start(model, settings, objective, state)
-        passes = make_passes(model, settings, data, objective, state)
-    validate = None if validation is None else make_validator(model, settings, state, *validation)
-    stopping = make_stopping(model, settings, state, validation)
+            renew_start(model, objective, state)
+        passes = make_passes(task, objective, state)
+    validate = None if validation is None else make_validator(task, state, *validation)
+    stopping = make_stopping(task, state, validation)
     watched = None if observer is None else _Watched(observer, state.coordinates)
-    evidence = make_evidence(data, state, passes) if adapts else None
+    evidence = make_evidence(task.data, state, passes) if adapts else None
     reported = state.units.reported
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
-    error = None
-    try:
-        trainer.run()
-    except NotFiniteError as problem:
-        error = problem
+    outcome = trainer.run()
     state.path = trainer.path
     state.history.n_rejected += trainer.n_rejected
     if adapts:
         strength = trainer.strength.times(1 / state.units.alpha)
         state.strength = replace(strength, n_passes=evidence.n_passes)
-    loss = trainer.final_loss
-    if not trainer.n_iter:
-        loss = objective.evaluate(trainer.parameters).data_loss * reported
     if settings.streaming:
-        state.history.forget(LONGEST_STREAM)
-    return Outcome(
-        n_iter=trainer.n_iter,
-        n_seen=trainer.n_iter * objective.n_samples,
-        loss=float(loss),
-        interrupted=trainer.interrupted,
-        ran_out=trainer.ran_out and not settings.streaming,
-        asked=trainer.asked,
-        error=error,
-    )
+        state.history.keep_last(LONGEST_STREAM)
+    return outcome
 
 
-def _prepared(settings, data, state, adapts):
-    """The data in the units of the state, which takes note of them."""
+def _prepared(task, state, adapts):
+    """The task with its data in the units of the state, which takes note of them."""
+    _, settings, data = task
     observed = data.n_observed(adapts) if settings.alpha == "auto" else data.total_weight
-    state.see(observed, settings.streaming)
+    state.note_weight(observed, settings.streaming)
     data = data.in_units_of(state.row_weight)
     if settings.alpha != "auto":
         state.strength = Strength(settings.alpha)
@@ -188,36 +180,7 @@ def _prepared(settings, data, state, adapts):
         state.coordinates = state.coordinates.learned(data)
     if adapts and state.strength.features is None:
         state.strength = replace(state.strength, features=data.scale.prior_precision)
-    return data
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a training ended.
-
-    Attributes
-    ----------
-    n_iter, n_seen : int
-        Completed passes, and rows in them.
-    loss : float
-        Training loss of the last pass.
-    interrupted : bool
-        Whether the user stopped it.
-    ran_out : bool
-        Whether `max_iter` passes were not enough.
-    asked : bool
-        Whether the observer stopped it.
-    error : NotFiniteError or None
-        What ended it, if it overflowed.
-    """
-
-    n_iter: int
-    n_seen: int
-    loss: float
-    interrupted: bool
-    ran_out: bool = False
-    asked: bool = False
-    error: NotFiniteError | None = None
+    return task._replace(data=data)
 
 
 @dataclass(frozen=True)

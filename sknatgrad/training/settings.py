@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from ..metrics import Metric
 from .steps.rules import STEP_RULES
 from .steps.rules.capped_change import MINI_BATCH
-from .trainer import Stopping
 
 # Up to this many rows, momentum on all of them gets further in the same time.
 LARGEST_FULL_BATCH = 1000
@@ -32,6 +31,31 @@ def noise_share(fan_in, batch_size):
     if batch_size < LARGE_BATCH:
         return 0.0
     return min(1.0, max(0.0, 2 * fan_in.max(initial=0) / batch_size - 1))
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Parameters
+    ----------
+    max_iter : int
+        Largest number of passes.
+    tol : float
+        A pass that improves the best value by less than this gains nothing.
+    n_iter_no_change : int or float
+        Stop after so many passes in a row without gain.
+    least_loss : float
+        What no loss is below: 0, or ``-inf``.
+    loss_tol : float
+        Like `tol`, of the held-out loss, which tells equal validation scores apart.
+    """
+
+    max_iter: int
+    tol: float
+    n_iter_no_change: float
+    least_loss: float = 0.0
+    loss_tol: float = 0.0
 
 
 @dataclass(frozen=True)

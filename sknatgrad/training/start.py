@@ -9,8 +9,9 @@ from ..network import initialize
 from .data.coordinates import Coordinates, OutputScale
 
 
-def standard_outputs(model, settings, data):
+def standard_outputs(task):
     """The `OutputScale` of the targets, None where an output has neither one nor a sign."""
+    model, settings, data = task
     n_outputs = model.network.topology.n_outputs
     point = model.output.starting_point(data.target_moments, data.total_weight, n_outputs)
     if point is None and not np.any(model.output.mirrored):
@@ -22,16 +23,18 @@ def standard_outputs(model, settings, data):
     return OutputScale(centre, scale)
 
 
-def standard_coordinates(model, settings, data, outputs):
+def standard_coordinates(task, outputs):
     """Inputs and outputs centred and scaled by the data."""
+    model, settings, data = task
     inputs = data.scale.with_fallback() if settings.streaming else data.scale
     if model.network.topology.outputs_feed_units:
         outputs = None
     return Coordinates(model.network, inputs, outputs)
 
 
-def training_coordinates(model, settings, standard, data):
+def training_coordinates(task, standard):
     """Those in which steps are taken: of the data as given unless nothing depends on them."""
+    model, settings, data = task
     if not settings.invariant:
         return Coordinates(model.network)
     inputs = standard.inputs

@@ -5,21 +5,10 @@ from operator import itemgetter
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
 
 from ..numerics.parallel import parallel_results
 from .comparison import compared_by
-from .session import begin, run
 from .trials import run_with_trials
-
-
-def start_and_run(model, settings, data, seed, previous=None, validation=None, observer=None):
-    """One start: `Outcome`, `TrainingState`, and what it was compared by if it was, else None."""
-    rng = check_random_state(seed)
-    if previous is None:
-        return run_with_trials(model, settings, data, rng, validation, observer)
-    state = begin(model, settings, data, rng, previous)
-    return run(model, settings, data, state, validation, observer), state, None
 
 
 def best_start(calls, n_jobs):
@@ -30,7 +19,7 @@ def best_start(calls, n_jobs):
     Parameters
     ----------
     calls : list of tuple
-        Arguments of `start_and_run`, an observer last, which is told of the start as well
+        Arguments of `run_with_trials`, an observer last, which is told of the start as well
         if there are several: ``begin_start()``, ``end_start(parameters)``, a function that
         computes those it ended with.
     n_jobs : int or None
@@ -47,7 +36,7 @@ def best_start(calls, n_jobs):
         If the user interrupts before any start has ended.
     """
     if len(calls) == 1:
-        outcome, state, _ = start_and_run(*calls[0])
+        outcome, state, _ = run_with_trials(*calls[0])
         return outcome, state
     ended, interrupted = [], False
     try:
@@ -73,12 +62,12 @@ def _results(calls, n_jobs):
 
 
 def _watched(number, *call):
-    model, settings, data, *_, observer = call
+    task, *_, observer = call
     observer.begin_start()
-    outcome, state, value = start_and_run(*call)
+    outcome, state, value = run_with_trials(*call)
     try:
         if value is None and outcome.error is None:
-            value = compared_by(model, settings, data, state)
+            value = compared_by(task, state)
         observer.end_start(lambda: state.coordinates.outward(state.path.average))
     except KeyboardInterrupt:
         # The start itself has ended.

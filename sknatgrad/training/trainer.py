@@ -10,29 +10,36 @@ from ..numerics.overflow import quiet
 INTERRUPTED = "Training interrupted by user."
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """When to stop.
+class NotFiniteError(ValueError):
+    """The loss or a parameter has stopped being finite."""
 
-    Parameters
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended.
+
+    Attributes
     ----------
-    max_iter : int
-        Largest number of passes.
-    tol : float
-        A pass that improves the best value by less than this gains nothing.
-    loss_tol : float
-        The same of the held-out loss, which tells equal validation scores apart.
-    n_iter_no_change : int or float
-        Stop after so many passes in a row without gain.
-    least_loss : float
-        What no loss is below: 0, or ``-inf``.
+    n_iter : int
+        Completed passes.
+    loss : float
+        Training loss of the last of them, as in the history.
+    interrupted : bool
+        Whether the user stopped it.
+    asked : bool
+        Whether the observer did.
+    ran_out : bool
+        Whether `max_iter` passes were not enough.
+    error : NotFiniteError or None
+        What ended it, if it overflowed.
     """
 
-    max_iter: int
-    tol: float
-    n_iter_no_change: float
-    least_loss: float = 0.0
-    loss_tol: float = 0.0
+    n_iter: int
+    loss: float
+    interrupted: bool = False
+    asked: bool = False
+    ran_out: bool = False
+    error: NotFiniteError | None = None
 
 
 @dataclass(frozen=True)
@@ -43,10 +50,6 @@ class _Reached:
     path: object
     strength: object
     n_rejected: int
-
-
-class NotFiniteError(ValueError):
-    """The loss or a parameter has stopped being finite."""
 
 
 class Trainer:
@@ -72,12 +75,6 @@ class Trainer:
     ----------
     path : Path
         After the last completed pass; the best one if there is a validation.
-    interrupted : bool
-        Whether the user stopped the training.
-    ran_out : bool
-        Whether `max_iter` passes were not enough.
-    asked : bool
-        Whether the observer stopped it.
     best : float
         Lowest penalised loss (with its sign changed), or highest validation score.
     """
@@ -98,25 +95,19 @@ class Trainer:
         self._reached = self._now(0)
         self.best, self._best_loss, self._without_gain = -np.inf, np.inf, 0
         self._best_path = None
-        self.interrupted = self.ran_out = self.asked = False
 
     def run(self):
-        """Train.
-
-        Raises
-        ------
-        NotFiniteError
-            If the loss or a parameter stops being finite; `path` is that of the pass
-            before.
-        """
+        """Train; returns an `Outcome`. An interrupt or an overflow leaves the pass before."""
         try:
-            self._run()
+            ending = self._run()
         except KeyboardInterrupt:
-            self.interrupted = True
-            self._drop_unfinished()
-        except NotFiniteError:
-            self._drop_unfinished()
-            raise
+            ending = {"interrupted": True}
+        except NotFiniteError as error:
+            ending = {"error": error}
+        finally:
+            # What is left of a pass that does not count.
+            self.history.truncate(self._before + self.n_iter)
+        return Outcome(self.n_iter, float(self._loss()), **ending)
 
     @property
     def n_iter(self):
@@ -138,38 +129,35 @@ class Trainer:
         """After the last of them; the best one, once there is a validation."""
         return self._reached.path if self._best_path is None else self._best_path
 
-    @property
-    def final_loss(self):
-        """Training loss of the last pass, as in the history; NaN without one."""
-        return self.history.losses[-1] if self.n_iter else np.nan
-
     def _now(self, n_iter):
         strength = None if self.evidence is None else self.passes.objective.penalty.strength
         return _Reached(n_iter, self.passes.path, strength, self.passes.n_rejected)
-
-    def _drop_unfinished(self):
-        self.history.keep(self._before + self.n_iter)
 
     @property
     def parameters(self):
         """Those of the path."""
         return self.path.average
 
+    def _loss(self):
+        """Training loss of the last pass, as in the history; without one, of the start."""
+        if self.n_iter:
+            return self.history.losses[-1]
+        return self.passes.objective.evaluate(self.parameters).data_loss * self._unit
+
     def _run(self):
+        """Repeat passes; what `Outcome` is to say of the end."""
         for _ in range(self.stopping.max_iter):
             if self.observer is not None:
                 self.observer.begin()
             loss, data_loss, score, held_out_loss = self._pass()
             self._record(data_loss, score, held_out_loss)
-            if self.observer is not None:
-                report = self.n_iter, self.final_loss, score, self._reached.path
-                self.asked = bool(self.observer.end(*report))
+            asked = self._report(score)
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
             value, tie = (-loss, np.inf) if score is None else (score, held_out_loss)
             stalled = self._stalled(value, tie)
-            if self.asked or stalled or (spent and not self._searching):
-                return
-        self.ran_out = self.stopping.max_iter > 0
+            if asked or stalled or (spent and not self._searching):
+                return {"asked": asked}
+        return {"ran_out": self.stopping.max_iter > 0}
 
     @quiet()
     def _pass(self):
@@ -208,6 +196,13 @@ class Trainer:
         if self.evidence is not None:
             self.evidence.end_pass()
         self._reached = self._now(self.n_iter + 1)
+
+    def _report(self, score):
+        """Tell the observer of the last pass; whether it asks to stop."""
+        if self.observer is None:
+            return False
+        last = self.n_iter, self.history.losses[-1], score, self._reached.path
+        return bool(self.observer.end(*last))
 
     def _stalled(self, value, loss):
         """Whether too many passes in a row have gained nothing.

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from .comparison import compared_by, expects
 from .penalty.evidence import EARLIEST, SEARCH
@@ -16,7 +17,7 @@ WEAKER, STRONGER, MOST_IN_A_ROW, BETTER = 1 / 8, 2.0, 4, 0.95
 SETTLED = EARLIEST + SEARCH + 1
 
 
-def run_with_trials(model, settings, data, rng, validation=None, observer=None):
+def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     """Train from one start, and again from it with other penalties as long as that pays.
 
     Evidence speaks of the fit at hand, and counts what units share once for each of them. A
@@ -28,10 +29,12 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
 
     Parameters
     ----------
-    model, settings, data, validation, observer
+    task, previous
+        As in `session.begin`. What goes on from a fit before is not tried with other penalties.
+    seed : int or RandomState
+    validation, observer
         As in `session.run`; the observer is told of each trial, ``tried(alpha, value, best)``,
         not of its passes.
-    rng : RandomState
 
     Returns
     -------
@@ -41,16 +44,17 @@ def run_with_trials(model, settings, data, rng, validation=None, observer=None):
     float or tuple of float or None
         What it was compared by, None if there were no trials.
     """
-    state = begin(model, settings, data, rng)
+    state = begin(task, check_random_state(seed), previous)
     start = state.fork()
-    outcome = run(model, settings, data, state, validation, observer)
-    if not _worth_trying(model, settings, data, outcome, state):
+    outcome = run(task, state, validation, observer)
+    if previous is not None or not _worth_trying(task, outcome, state):
         return outcome, state, None
-    return _Trials(model, settings, data, start, validation, observer).best(outcome, state)
+    return _Trials(task, start, validation, observer).best(outcome, state)
 
 
-def _worth_trying(model, settings, data, outcome, state):
+def _worth_trying(task, outcome, state):
     """Whether evidence has settled on a strength, and what to expect can be told."""
+    model, settings, data = task
     ended = outcome.error is None and not (outcome.interrupted or outcome.asked)
     return (
         ended
@@ -65,8 +69,8 @@ def _worth_trying(model, settings, data, outcome, state):
 class _Trials:
     """Fits from one start; parameters as in `run_with_trials`, the start a `TrainingState`."""
 
-    def __init__(self, model, settings, data, start, validation, observer):
-        self._task, self._start = (model, settings, data), start
+    def __init__(self, task, start, validation, observer):
+        self._task, self._start = task, start
         self._validation, self._observer = validation, observer
 
     def best(self, outcome, state):
@@ -76,7 +80,7 @@ class _Trials:
         """
         self._fit, self._value = (outcome, state), None
         try:
-            self._value = compared_by(*self._task, state)
+            self._value = compared_by(self._task, state)
             if not self._improves(WEAKER):
                 self._improves(STRONGER)
         except KeyboardInterrupt:
@@ -99,12 +103,12 @@ class _Trials:
         state = self._start.fork()
         state.history.resume()
         state.strength = Strength(alpha, fixed=True)
-        outcome = run(*self._task, state, self._validation)
+        outcome = run(self._task, state, self._validation)
         if outcome.interrupted:
             raise KeyboardInterrupt
         if outcome.error is not None:
             return False
-        value, best = compared_by(*self._task, state), self._value
+        value, best = compared_by(self._task, state), self._value
         if self._observer is not None:
             self._observer.tried(alpha, value, best)
         if value < (best if isinstance(best, tuple) else BETTER * best):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._version import __version__
+from ...training.state import Task
 from .store import read_kept, write_kept
 from .training import advance, begin_at, settings_of
 
@@ -79,7 +80,7 @@ class _Timer:
         model, data = self._training
         settings = settings_of(self._method, self._n_samples, n_steps)
         start = time.process_time()
-        advance(model, settings, data, self._state)
+        advance(Task(model, settings, data), self._state)
         return (time.process_time() - start) / n_steps
 
 

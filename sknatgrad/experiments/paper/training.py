@@ -8,6 +8,7 @@ from ...training import History, Stopping
 from ...training.penalty.l2 import Strength
 from ...training.session import begin, run
 from ...training.settings import Settings
+from ...training.state import Task
 from .methods import FIRST_RATE
 
 _RECORDED = 120
@@ -70,7 +71,7 @@ def train(setting, settings, seed=0):
     """
     model, data, _ = setting
     state = begin_at(setting, settings, seed)
-    advance(model, settings, data, state)
+    advance(Task(model, settings, data), state)
     return state.history
 
 
@@ -78,12 +79,12 @@ def begin_at(setting, settings, seed=0):
     """The state before the first step from a given start; takes what `train` takes."""
     model, data, theta = setting
     previous = (theta, History(), Strength())
-    return begin(model, settings, data, np.random.RandomState(seed), previous)
+    return begin(Task(model, settings, data), np.random.RandomState(seed), previous)
 
 
-def advance(model, settings, data, state):
-    """Go on from a state for as many steps as the settings say."""
-    outcome = run(model, settings, data, state)
+def advance(task, state):
+    """Go on from a state for as many steps as the settings of the task say."""
+    outcome = run(task, state)
     if outcome.interrupted:
         raise KeyboardInterrupt
     if outcome.error is not None:

@@ -19,13 +19,15 @@ from ...numerics.overflow import quiet
 from ...numerics.sums import ordered_map, tree_sum
 from .coordinates import Coordinates
 from .evaluation import Differential, Evaluation
-from .rows import chunks, shuffled
+from .rows import chunks, shuffled, spread_rows
 
 _MEBIBYTE = 1 << 20
 # Shares of scikit-learn's `working_memory`. Chunks of 16 MiB do not leave the processor's
 # caches; forward passes are kept only where they are cheap to keep.
 _CHUNK_SHARE, _LARGEST_CHUNK, _FEWEST_ROWS = 1 / 8, 16 * _MEBIBYTE, 512
 _KEPT_SHARE, _LARGEST_KEPT = 1 / 2, 128 * _MEBIBYTE
+# Rows that speak for the others where a whole pass would cost too much.
+_LARGEST_SAMPLE = 2000
 
 
 class Penalised:
@@ -48,6 +50,10 @@ class Penalised:
         other = copy(self)
         other.penalty = penalty
         return other
+
+    def sampled(self):
+        """The same on rows that speak for all: some of them, where these are at hand."""
+        return self
 
     @property
     def penalises(self):
@@ -133,6 +139,12 @@ class Objective(Penalised):
         part._hold(self.data.read(chosen))
         part.total_weight = part.data.total_weight
         return part
+
+    def sampled(self):
+        if self.n_samples <= _LARGEST_SAMPLE:
+            return self
+        part = self.rows(spread_rows(self.n_samples, _LARGEST_SAMPLE))
+        return part if part.total_weight > 0 else self
 
     def order(self, batch_size, rng):
         """A random order of the rows, for mini-batches."""

@@ -6,13 +6,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ...numerics.arithmetic import safe_divide
-from ..data.rows import spread_rows
 from .curvature import Curvature
 from .l2 import Strength
 from .noise import Noise
 
-# Rows that speak for the others where training works in mini-batches.
-LARGEST_SAMPLE = 2000
 # The temperature is 1 / (1 + CROWDING * weights per row), at least COLDEST. Each block counts
 # the directions that its unit shares with others: the fewer rows there are, the more of what is
 # counted they do not determine. Labels are told from noise by fewer rows than numbers.
@@ -86,9 +83,9 @@ class Evidence:
     features : float or ndarray of shape (n_inputs,)
         Mean of the Gamma prior of the features' factors.
     temperature : float
-        T; see `temperature`.
-    start : float
-        The first strength, in units of the noise; see `first_strength`.
+        T of one hidden level; see `temperature`.
+    deep : bool
+        Whether several learn numbers.
     """
 
     def __init__(
@@ -98,7 +95,7 @@ class Evidence:
         learnt=False,
         features=1.0,
         temperature=1.0,
-        start=START,
+        deep=False,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
@@ -106,7 +103,9 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self.temperature, self._start = temperature, start
+        self.temperature = OF_DEEP * temperature if deep else temperature
+        # In units of the noise.
+        self._start = START_OF_DEEP if deep else START
 
     @property
     def searching(self):
@@ -218,25 +217,18 @@ class Evidence:
         return np.where(links > 0, factors, 1.0)
 
 
-def temperature(weights_a_row, n_hidden_levels, numbers):
+def temperature(weights_a_row, numbers):
     """T of `Evidence`, lower where rows are few for the weights.
 
     Parameters
     ----------
     weights_a_row : float
         How many weights of sources that vary there are for each row.
-    n_hidden_levels : int
     numbers : bool
         Whether targets are numbers or counts, and no labels.
     """
     crowding = CROWDING if numbers else CROWDING_OF_LABELS
-    found = max(COLDEST, 1 / (1 + crowding * weights_a_row))
-    return OF_DEEP * found if numbers and n_hidden_levels > 1 else found
-
-
-def first_strength(n_hidden_levels, numbers):
-    """The strength before there is an estimate, in units of the noise."""
-    return START_OF_DEEP if numbers and n_hidden_levels > 1 else START
+    return max(COLDEST, 1 / (1 + crowding * weights_a_row))
 
 
 def selectivity(n_hidden_levels):
@@ -253,11 +245,3 @@ def _crossing(asked, least):
         return most
     ends = np.log(least), np.log(most) + _EXACT
     return float(np.exp(brentq(lambda log: np.log(asked(np.exp(log))) - log, *ends, xtol=_EXACT)))
-
-
-def sample(objective):
-    """The objective on some of the rows, spread over all of them, if there are many."""
-    if objective.n_samples <= LARGEST_SAMPLE:
-        return objective
-    part = objective.rows(spread_rows(objective.n_samples, LARGEST_SAMPLE))
-    return part if part.total_weight > 0 else objective

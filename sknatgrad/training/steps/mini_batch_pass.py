@@ -7,7 +7,6 @@ import numpy as np
 
 from ...numerics.vectors import ahead
 from ..data.rows import chunks
-from ..penalty.evidence import sample
 from .descent import steepest
 from .solvers import Refactored
 
@@ -113,7 +112,7 @@ class MiniBatchPass:
     def sampled(self):
         """The objective on rows that speak for all, and its evaluation here."""
         if self._sample is None:
-            self._sample = sample(self.objective)
+            self._sample = self.objective.sampled()
         self._sample = self._sample.with_penalty(self.objective.penalty)
         return self._sample, self._sample.evaluate(self.parameters)
 
