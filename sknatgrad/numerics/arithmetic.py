@@ -15,10 +15,10 @@ def rounding(array):
     return _LAST_DIGITS * np.finfo(array.dtype).eps
 
 
-def safe_divide(numerator, denominator, out=None):
-    """Quotient, 0 where the denominator is 0 or the quotient overflows; `out` is scratch."""
+def safe_divide(numerator, denominator):
+    """Quotient, 0 where the denominator is 0 or the quotient overflows."""
     with np.errstate(all="ignore"):
-        quotient = np.divide(numerator, denominator, out)
+        quotient = np.divide(numerator, denominator)
         finite = _all_finite(quotient)
     return quotient if finite else np.where(np.isfinite(quotient), quotient, 0.0)
 
