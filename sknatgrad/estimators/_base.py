@@ -148,7 +148,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             settings = settings.of_whole_batches(n_samples)
         averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
         topology = plan.network.topology
-        settings.metric.check(topology, n_samples, topology.n_outputs, averaged)
+        settings.metric.check(topology, n_samples, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
@@ -191,7 +191,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             plan = replace(plan, dtype=self._dtype)
         model, settings = plan.model, replace(plan.settings, streaming=True)
         topology = plan.network.topology
-        settings.metric.check(topology, data.X.shape[0], topology.n_outputs)
+        settings.metric.check(topology, data.X.shape[0])
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
         if first:
             state = begin_stream(model, settings, data, rng)

@@ -33,9 +33,6 @@ class RemoteRows:
     shape: tuple
     dtype: np.dtype
 
-    # No copy of it is ever made here.
-    nbytes = np.inf
-
 
 def _apply(piece, columns, total, function, *arguments):
     weight = np.ones(piece.X.shape[0]) if piece.weight is None else piece.weight
