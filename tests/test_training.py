@@ -27,8 +27,8 @@ from sknatgrad.training import (
     Trainer,
 )
 from sknatgrad.training.data import objective as objective_module
-from sknatgrad.training.data.coordinates import OutputScale
 from sknatgrad.training.data.objective import Evaluation
+from sknatgrad.training.data.scaling import OutputScale
 from sknatgrad.training.penalty.l2 import Penalty, Strength
 from sknatgrad.training.settings import noise_share
 from sknatgrad.training.steps.descent import steepest

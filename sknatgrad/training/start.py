@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
-from .data.coordinates import Coordinates, OutputScale
+from .data.coordinates import Coordinates
+from .data.scaling import OutputScale
 
 
 def standard_outputs(model, settings, data):

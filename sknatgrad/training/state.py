@@ -7,7 +7,8 @@ import numpy as np
 
 from ..network import Network
 from ..outputs import Output
-from .data.coordinates import Coordinates, OutputScale
+from .data.coordinates import Coordinates
+from .data.scaling import OutputScale
 from .first_rows import FirstRows
 from .history import History
 from .penalty.l2 import Strength
