@@ -24,10 +24,9 @@ from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.starts import best_start
 from ..training.steps.path import Path
-from ..training.trainer import INTERRUPTED
 from ._architecture import architecture_key, build_topology, layer_sizes
 from ._auto_metric import auto_metric
-from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
+from ._callbacks import INTERRUPTED, CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out, validation_data
 from ._plan import Plan
 from ._prediction import PredictionMixin

@@ -20,6 +20,10 @@ except ImportError:
         return fit
 
 
+# The warning that a fit was interrupted, in the words of scikit-learn's networks.
+INTERRUPTED = "Training interrupted by user."
+
+
 def caller_level():
     """The `stacklevel` with which a function warns of the line that called the library."""
     frame, level = sys._getframe(1), 1
