@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..network.activations import Identity
 from ._base import Output
 
 
@@ -18,7 +17,7 @@ class Square(Output):
 
     @property
     def free_scale(self):
-        return isinstance(self.activation, Identity)
+        return self.activation.linear
 
     @property
     def mirrored(self):
