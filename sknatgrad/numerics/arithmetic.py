@@ -19,17 +19,12 @@ def safe_divide(numerator, denominator):
     """Quotient, 0 where the denominator is 0 or the quotient overflows."""
     with np.errstate(all="ignore"):
         quotient = np.divide(numerator, denominator)
-        finite = _all_finite(quotient)
+        finite = all_finite(quotient)
     return quotient if finite else np.where(np.isfinite(quotient), quotient, 0.0)
 
 
 def all_finite(array):
     """Whether all of it is finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _all_finite(array)
-
-
-def _all_finite(array):
     # The sum is quicker to look at, and not finite if one of them is not.
     return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 

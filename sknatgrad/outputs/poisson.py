@@ -34,8 +34,7 @@ class Poisson(Output):
 
     def loss_unit(self, moments):
         """A nat, or a nat an event where rows have less than one."""
-        with np.errstate(over="ignore"):
-            return float(min(1.0, np.sum(moments.mean)))
+        return float(min(1.0, np.sum(moments.mean)))
 
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)

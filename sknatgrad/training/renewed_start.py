@@ -89,8 +89,7 @@ def renew_start(model, settings, objective, state):
     risen = level.risen & model.output.multiplicative
     if not risen.any():
         return
-    with np.errstate(over="ignore"):
-        expected = model.output.mean(objective.output_values(state.path.last))
+    expected = model.output.mean(objective.output_values(state.path.last))
     expected = np.maximum(np.average(expected, axis=1, weights=weight), np.finfo(float).tiny)
     behind = risen & (np.minimum(level.mean, mean) > _RISE * expected)
     if behind.any():

@@ -199,5 +199,4 @@ class OutputScale:
     @property
     def loss_unit(self):
         """What a unit of square loss in these coordinates is worth."""
-        with np.errstate(over="ignore"):
-            return float(np.mean(self.scale**2))
+        return float(np.mean(self.scale**2))
