@@ -37,9 +37,9 @@ class TargetLevel:
 
     @classmethod
     def at_start(cls, output, centre, weight=0.0):
-        """That of rows of this weight, by the output pre-activations they are started at.
+        """What a network expects whose output pre-activations start at `centre`.
 
-        None if no output needs it.
+        `weight` is that of the rows which the centre comes from. None if no output needs it.
         """
         if not np.any(output.multiplicative):
             return None
