@@ -17,7 +17,7 @@ import numpy as np
 from .fan_in import fan_in_groups
 from .graph import from_adjacency
 from .layers import full_layers, is_matrix, layer_levels, masked_layers, random_layers
-from .level import mark_fresh_links
+from .level import mark_overwriting
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Topology:
     cleared: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "cleared", mark_fresh_links(self.levels))
+        object.__setattr__(self, "cleared", mark_overwriting(self.levels))
 
     # ------------------------------------------------------------ constructors
     @classmethod
