@@ -12,7 +12,14 @@ from .experiments.arguments import metric_names
 from .experiments.csv_table import TableError, read_table
 from .experiments.dataset import make_dataset
 from .experiments.paper import Order, reproduce
-from .experiments.parser import CLOSED, DEFAULT_METRICS, INTERRUPTED, PROGRAM, RESULTS, build_parser
+from .experiments.parser import (
+    DEFAULT_METRICS,
+    EXIT_CLOSED,
+    EXIT_INTERRUPTED,
+    PROGRAM,
+    RESULTS,
+    build_parser,
+)
 from .experiments.progress import ProgressLines
 from .experiments.race import run_race, standard_competitors
 from .experiments.report import format_short_table, format_table, save_figure
@@ -51,10 +58,10 @@ def main(argv=None):
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         flush_or_drop()
-        return CLOSED
+        return EXIT_CLOSED
     except OSError as problem:
         print(f"{PROGRAM}: {problem}", file=sys.stderr)
         flush_or_drop()

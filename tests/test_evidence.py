@@ -20,9 +20,8 @@ from sknatgrad.metrics.ridge import shared_ridge_factor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import get_output
 from sknatgrad.training import assembly, trials
-from sknatgrad.training.data.coordinates import OutputScale
 from sknatgrad.training.data.rows import spread_rows
-from sknatgrad.training.data.scaling import InputScale
+from sknatgrad.training.data.scaling import InputScale, OutputScale
 from sknatgrad.training.history import History
 from sknatgrad.training.penalty import curvature as curvature_module
 from sknatgrad.training.penalty import evidence

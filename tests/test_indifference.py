@@ -22,7 +22,7 @@ from sknatgrad import (
 )
 from sknatgrad.outputs import get_output
 from sknatgrad.training import Coordinates, Data, Model
-from sknatgrad.training.data.coordinates import OutputScale
+from sknatgrad.training.data.scaling import OutputScale
 from sknatgrad.training.orientation import _covariances
 
 

@@ -24,8 +24,9 @@ from scipy.special import expit
 
 from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier
 from sknatgrad.network import ACTIVATIONS, Network, Topology, get_activation
+from sknatgrad.network.activations_by_unit import AffineActivation
 from sknatgrad.numerics.moments import weighted_moments
-from sknatgrad.outputs import OUTPUTS, Mixed, Softmax, get_output
+from sknatgrad.outputs import OUTPUTS, Mixed, Softmax, Spherical, get_output
 
 EXTREMES = np.array(list(itertools.product([-1e4, 0.0, 1e4], repeat=3))).T
 N_OUTPUTS = 3
@@ -217,6 +218,15 @@ def test_starting_point(output, weights):
         moved = output.starting_point(moments_of(-3 * target + 1, weights), total, N_OUTPUTS)
         np.testing.assert_allclose(moved[0], -3 * centre + 1, rtol=1e-12)
         np.testing.assert_allclose(moved[1], 3 * scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("gain", [-1.0, 1.0])
+def test_spheres_of_units_that_may_be_off_start_where_they_are_on(gain):
+    """Whatever the sign that a rectified unit responds to."""
+    activation = AffineActivation(ACTIVATIONS["relu"], *np.array([[1.0], [0.0], [gain]]))
+    centre, scale = Spherical(activation).starting_point(None, 5, N_OUTPUTS)
+    np.testing.assert_array_equal(centre, np.full(N_OUTPUTS, 2.0 * gain))
+    assert (scale < np.abs(centre)).all()
 
 
 def test_unit_of_the_loss():

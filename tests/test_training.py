@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
 from sknatgrad.network import Network, Topology
+from sknatgrad.numerics.overflow import quiet
 from sknatgrad.numerics.single_thread import single_thread
 from sknatgrad.training import (
     STEP_RULES,
@@ -29,8 +30,8 @@ from sknatgrad.training import (
     Trainer,
 )
 from sknatgrad.training.data import objective as objective_module
-from sknatgrad.training.data.coordinates import OutputScale
 from sknatgrad.training.data.objective import Evaluation
+from sknatgrad.training.data.scaling import OutputScale
 from sknatgrad.training.penalty.l2 import Penalty, Strength
 from sknatgrad.training.settings import noise_share
 from sknatgrad.training.steps.descent import steepest
@@ -249,6 +250,7 @@ def test_momentum_is_bounded_in_the_end(sign):
     )
 
 
+@quiet()  # as all passes are
 def test_momentum_leaves_out_what_has_no_curvature():
     """Flat and overflowing changes; and where all is flat, the direction as it is."""
     gradient, flat = np.array([1.0, 0.0]), np.array([0.0, 1.0])

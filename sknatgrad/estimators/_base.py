@@ -24,10 +24,9 @@ from ..training.session import begin_stream, go_on, run
 from ..training.settings import Settings
 from ..training.starts import best_start
 from ..training.state import Task
-from ..training.trainer import INTERRUPTED
 from ._architecture import architecture_key, build_topology, layer_sizes
 from ._auto_metric import auto_metric
-from ._callbacks import CallbackSupportMixin, PassObserver, begin_fit, caller_level
+from ._callbacks import INTERRUPTED, CallbackSupportMixin, PassObserver, begin_fit, caller_level
 from ._held_out import hold_out, validation_data
 from ._plan import Plan
 from ._prediction import PredictionMixin
@@ -150,7 +149,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             settings = settings.of_whole_batches(n_samples)
         averaged = settings.metric_is_averaged(n_samples) or data.whole_batches_only
         topology = plan.network.topology
-        settings.metric.check(topology, n_samples, topology.n_outputs, averaged)
+        settings.metric.check(topology, n_samples, averaged)
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
@@ -195,7 +194,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             plan = replace(plan, dtype=self._dtype)
         settings = replace(plan.settings, streaming=True)
         topology = plan.network.topology
-        settings.metric.check(topology, data.X.shape[0], topology.n_outputs)
+        settings.metric.check(topology, data.X.shape[0])
         seen, n_new = 0 if first else self.t_, data.X.shape[0]
         task = Task(plan.model, settings, data)
         if first:

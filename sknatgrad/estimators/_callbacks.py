@@ -20,6 +20,10 @@ except ImportError:
         return fit
 
 
+# The warning that a fit was interrupted, in the words of scikit-learn's networks.
+INTERRUPTED = "Training interrupted by user."
+
+
 def caller_level():
     """The `stacklevel` with which a function warns of the line that called the library."""
     frame, level = sys._getframe(1), 1
@@ -75,17 +79,18 @@ class PassObserver:
         return PassObserver(self.verbose, context, number, **self._data)
 
     @property
-    def _tells_starts(self):
-        return self._start is not None and self._context is not None
+    def _prefix(self):
+        """What lines about one start among several begin with."""
+        return "" if self._start is None else f"Start {self._start + 1}. "
 
     def begin_start(self):
-        """Before a start."""
-        if self._tells_starts:
+        """Before one start among several."""
+        if self._context is not None:
             self._context.call_on_fit_task_begin(**self._data)
 
     def end_start(self, parameters):
-        """After a start; `parameters` computes those it ended with."""
-        if self._tells_starts:
+        """After one start among several; `parameters` computes those it ended with."""
+        if self._context is not None:
             self._end(self._context, parameters)
 
     def begin(self):
@@ -97,10 +102,9 @@ class PassObserver:
     def end(self, number, loss, score, parameters):
         """After a pass; `parameters` computes them. True asks to stop."""
         if self.verbose:
-            start = "" if self._start is None else f"Start {self._start + 1}. "
-            print(f"{start}Iteration {number}, loss = {loss:.8f}")
+            print(f"{self._prefix}Iteration {number}, loss = {loss:.8f}")
             if score is not None:
-                print(f"{start}Validation score: {score:f}")
+                print(f"{self._prefix}Validation score: {score:f}")
         return self._pass is not None and self._end(self._pass, parameters)
 
     def _end(self, context, parameters):
@@ -112,11 +116,11 @@ class PassObserver:
     def tried(self, alpha, value, best):
         """After a fit with another penalty, and what it is compared by; see `compared_by`."""
         if self.verbose:
-            start = "" if self._start is None else f"Start {self._start + 1}. "
             name = "expected loss"
             if isinstance(value, tuple):
                 name, value, best = "validation score", -value[0], -best[0]
-            print(f"{start}Penalty {alpha:.3g} tried: {name} {value:.4g}, the best had {best:.4g}")
+            tried = f"{self._prefix}Penalty {alpha:.3g} tried"
+            print(f"{tried}: {name} {value:.4g}, the best had {best:.4g}")
 
     def finish(self):
         """After the fit, when the estimator is ready."""

@@ -182,7 +182,7 @@ class InspectionMixin:
         metric = self._resolved_metric(self.metric if metric is None else metric, self.topology_)
         if metric.needs_target and objective.data.target is None:
             raise ValueError("This metric depends on the targets: pass y.")
-        metric.check(self.topology_, objective.n_samples, self.topology_.n_outputs, averaged=False)
+        metric.check(self.topology_, objective.n_samples, averaged=False)
         return metric
 
     def _generator(self, random_state):

@@ -1,12 +1,13 @@
 """Dask arrays as training data: checked, encoded and kept where they are."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from ..numerics.moments import joint_extremes
-from ..training.data.partitions import PartitionedData, RemoteRows, on_workers
+from ..training.data.partitions import PartitionedData, RemoteRows, of_each, on_workers
 from ..training.data.rows import is_partitioned
 from ._data import DTYPES, refuse_dates
 from ._labels import refuse_mixture
@@ -84,16 +85,14 @@ class Partitions:
         self.shape = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         # Computed at once, so that rows which can't be used are found before work starts.
-        self._examples = dask.compute(*map(on_workers(_examples), self._pieces))
+        self._examples = of_each(self._pieces, _examples)
 
     def extremes(self):
         """Smallest and largest value of each feature in rows that weigh, (2, n_features).
 
         Without such rows, for others to object to, 0.
         """
-        import dask
-
-        ends = joint_extremes(dask.compute(*map(on_workers(_extremes), self._pieces)))
+        ends = joint_extremes(of_each(self._pieces, _extremes))
         return np.where(np.isfinite(ends), ends, 0)
 
     @property
@@ -108,7 +107,7 @@ class Partitions:
         task = on_workers(_encoded)
         shared = dask.delayed(targets, traverse=False)
         pieces = dask.persist(*(task(piece, shared) for piece in self._pieces))
-        total = float(sum(dask.compute(*map(on_workers(_weight), pieces))))
+        total = float(sum(of_each(pieces, attrgetter("total_weight"))))
         return PartitionedData(pieces, RemoteRows(self.shape, self.dtype), total, targets.kind)
 
 
@@ -179,10 +178,6 @@ def _examples(piece):
 def _extremes(piece):
     rows = piece.X if piece.weight is None else piece.X[piece.weight > 0]
     return rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
-
-
-def _weight(data):
-    return data.total_weight
 
 
 def _encoded(piece, targets):

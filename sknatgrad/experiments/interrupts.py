@@ -1,6 +1,6 @@
 """Ctrl-C during a fit of an estimator that warns of it and keeps what it has learnt."""
 
-from ..training.trainer import INTERRUPTED
+from ..estimators._callbacks import INTERRUPTED
 
 
 def tells_of_interrupt(warning):

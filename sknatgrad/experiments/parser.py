@@ -15,7 +15,7 @@ DEFAULT_METRICS = "qd_bp,kron_bp,bp,qd_fisher,euclidean"
 # Where the paper's experiments keep what they find.
 RESULTS = Path("results")
 # As shells have it for programs ended by Ctrl-C and by a closed pipe.
-INTERRUPTED, CLOSED = 130, 141
+EXIT_INTERRUPTED, EXIT_CLOSED = 130, 141
 
 TABLE_METRICS = "our default, qd_bp and kron_bp"
 DESCRIPTION = """\
@@ -38,7 +38,7 @@ examples:
 
 exit status:
   0 all went well, 1 a competitor could not be trained or output not be written,
-  2 wrong arguments or a table that can't be learnt from, {INTERRUPTED} interrupted
+  2 wrong arguments or a table that can't be learnt from, {EXIT_INTERRUPTED} interrupted
 """
 PAPER_DESCRIPTION = """\
 The paper's experiments: its Tables 1 and 2 with its own numbers beside ours, its
@@ -60,7 +60,7 @@ examples:
 
 exit status:
   0 all went well, 1 a competitor could not be trained or output not be written,
-  2 wrong arguments, {INTERRUPTED} interrupted
+  2 wrong arguments, {EXIT_INTERRUPTED} interrupted
 """
 
 

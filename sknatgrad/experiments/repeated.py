@@ -14,10 +14,10 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
+from ..estimators._callbacks import INTERRUPTED
 from ..numerics.parallel import parallel_results
 from ..numerics.single_thread import single_thread
 from ..plotting.naming import final_estimator
-from ..training.trainer import INTERRUPTED
 from .interrupts import tells_of_interrupt
 from .runs import OUTCOMES, RepeatedRuns
 from .seeds import draw_seeds

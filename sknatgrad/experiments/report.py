@@ -9,14 +9,12 @@ from .race import TARGET
 from .table import number, text_table
 
 
-def format_table(results, target=TARGET):
+def format_table(results):
     """The results as text: one aligned table and what its columns mean.
 
     Parameters
     ----------
     results : list of Result
-    target : float, default=0.05
-        Training loss up to which passes and seconds are counted.
 
     Returns
     -------
@@ -29,16 +27,16 @@ def format_table(results, target=TARGET):
         "training\nlog-loss",
         "test\nlog-loss",
         "test\naccuracy",
-        f"passes\nto {target:g}",
-        f"seconds\nto {target:g}",
+        f"passes\nto {TARGET:g}",
+        f"seconds\nto {TARGET:g}",
         "notes",
     ]
-    table = text_table(header, [_row(r, target) for r in results], left=(0, len(header) - 1))
-    return f"{table}\n\n{_footnotes(results, target)}"
+    table = text_table(header, [_row(r) for r in results], left=(0, len(header) - 1))
+    return f"{table}\n\n{_footnotes(results)}"
 
 
-def _row(result, target):
-    passes, seconds = result.reached(target) or (None, np.nan)
+def _row(result):
+    passes, seconds = result.reached(TARGET) or (None, np.nan)
     return [
         result.name,
         "-" if result.error else str(result.n_passes),
@@ -52,10 +50,10 @@ def _row(result, target):
     ]
 
 
-def _footnotes(results, target):
+def _footnotes(results):
     lines = [
         "Log-losses: nats, over all rows of a set, after training. Seconds: of one fit, on one",
-        f"thread. To {target:g}: until the training curve first gets there. A pass goes once over",
+        f"thread. To {TARGET:g}: until the training curve first gets there. A pass goes once over",
         "the training rows; trial evaluations of a line search count in the seconds only.",
         "Curves of sknatgrad are without the penalty, whose strength is found on the way: they",
         "rise where it grows.",

@@ -78,15 +78,14 @@ def number(value, digits):
     return f"{value:z.{digits}f}"
 
 
-def markdown_table(header, rows, left=(0,)):
-    r"""The same as `text_table` in Markdown.
+def markdown_table(header, rows):
+    r"""A table in Markdown: the first column flush left, the others flush right.
 
     Parameters
     ----------
     header : list of str
         Line breaks in titles become blanks.
     rows : list of list of str
-    left : collection of int, default=(0,)
 
     Returns
     -------
@@ -100,7 +99,7 @@ def markdown_table(header, rows, left=(0,)):
     | bp | 0.1 |
     """
     titles = [title.replace("\n", " ").strip() for title in header]
-    sides = ["---" if column in left else "---:" for column in range(len(header))]
+    sides = ["---", *["---:"] * (len(header) - 1)]
     lines = [f"| {' | '.join(cells)} |" for cells in [titles, *rows]]
     return "\n".join([lines[0], f"|{'|'.join(sides)}|", *lines[1:]])
 

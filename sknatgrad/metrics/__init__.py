@@ -68,8 +68,6 @@ def get_metric(metric, n_mc_samples=1):
     if isinstance(metric, Metric):
         return metric
     name = ALIASES.get(metric, metric) if isinstance(metric, str) else None
-    if name == "full_bp":
-        return Metric(Backpropagated(), Full())
     if name not in METRICS:
         raise ValueError(
             f"Unknown metric {metric!r}: choose one of {sorted(METRICS)}, an alias of "

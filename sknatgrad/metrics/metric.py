@@ -50,12 +50,12 @@ class Metric:
         """Whether the matrix depends on the targets."""
         return self.modulus.needs_target and not self.reduction.constant
 
-    def check(self, topology, n_samples, n_outputs, averaged=True):
+    def check(self, topology, n_samples, averaged=True):
         """Raise ValueError, saying what it would cost, if a matrix is too large.
 
         `averaged` says that statistics are averaged over batches without end.
         """
-        n_seeds = self.modulus.n_seeds(n_outputs)
+        n_seeds = self.modulus.n_seeds(topology.n_outputs)
         self.reduction.check(topology, n_samples, n_seeds, averaged)
 
     def inexact(self, tolerance):

@@ -61,7 +61,7 @@ class SharedRidgeFactor:
         self._size = np.sqrt(strength[:, None] * diagonal[self._still])
         self._precision = rounding(block)
         np.einsum("ii->i", covariance)[...] += relative * variance
-        self._weights = _Spectrum(covariance, strength, scale)
+        self._weights = _SharedEigenbasis(covariance, strength, scale)
 
     def solve(self, rhs):
         """Solve for right-hand sides of shape (n, m, k)."""
@@ -101,10 +101,10 @@ class UncentredRidgeFactor:
         self.sound = bool(usable and largest <= _LARGEST_UNCENTRED_RATIO * ridge.min())
         if not self.sound:
             return
-        self.solve = _Spectrum(damped, strength, 1 / np.sqrt(ridge)).solve
+        self.solve = _SharedEigenbasis(damped, strength, 1 / np.sqrt(ridge)).solve
 
 
-class _Spectrum:
+class _SharedEigenbasis:
     """``s_k C + R`` in the coordinates in which all are diagonal; `scale` is ``R^-1/2``.
 
     Where the scale is 0 the solution is.

@@ -43,6 +43,8 @@ class Activation:
     logistic_gain : float or None
         ``g`` if the activation is an affine function of ``expit(g v)``, so that
         its activity can be read as a probability; None otherwise.
+    linear : bool
+        Whether activities are the pre-activations themselves.
     one_sided : bool
         Whether units respond to one sign of v only. Where they feed hidden units they
         start in opposite pairs, see `initialize`.
@@ -51,6 +53,7 @@ class Activation:
     midpoint = 0.0
     half_range = 1.0
     input_gain = 2.0
+    linear = False
     one_sided = False
     largest_slope = 1.0
     span = 0.0
@@ -202,6 +205,8 @@ class LogReLU(ReLU):
 
 class Identity(Activation):
     """``v`` itself: a linear unit."""
+
+    linear = True
 
     def fill(self, v, a, r):
         a[...] = v

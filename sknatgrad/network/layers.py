@@ -10,6 +10,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from .graph import clean_links
 from .level import next_level
@@ -26,8 +27,6 @@ def full_layers(sizes):
 
 def random_layers(sizes, n_links, by, replace, random_state, merge):
     """Layers joined by random links; see `Topology.random_links`."""
-    from sklearn.utils import check_random_state
-
     sizes = _check_sizes(sizes)
     rng = check_random_state(random_state)
     n_pairs = len(sizes) - 1

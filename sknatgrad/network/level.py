@@ -108,18 +108,18 @@ def next_level(n_inputs, levels, indptr, sources):
     return Level(n_inputs, unit, param, indptr, sources)
 
 
-def mark_fresh_links(levels):
+def mark_overwriting(levels):
     """Say which links of all levels are the first to carry values back to their sources.
 
-    Those may overwrite; the units that no such link reaches are returned and must start
-    from zero.
+    Those overwrite what is there; the units that no such link reaches are returned and must
+    start from zero.
     """
     reached = np.zeros(levels[-1].units.stop, dtype=bool)
     overwritten = np.zeros_like(reached)
     for level in reversed(levels):
         for links in level.links:
             if not links.from_inputs:
-                links.fresh = not reached[links.rows].any()
+                links.overwrites = not reached[links.rows].any()
                 reached[links.rows] = True
-                overwritten[links.rows] |= links.fresh
+                overwritten[links.rows] |= links.overwrites
     return np.flatnonzero(~overwritten)

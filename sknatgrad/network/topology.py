@@ -14,11 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..numerics.caches import without_caches
 from .fan_in import fan_in_groups
 from .graph import from_adjacency
 from .layers import full_layers, is_matrix, layer_levels, masked_layers, random_layers
-from .level import mark_fresh_links
+from .level import mark_overwriting
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ class Topology:
     cleared: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self):
-        object.__setattr__(self, "cleared", mark_fresh_links(self.levels))
+        object.__setattr__(self, "cleared", mark_overwriting(self.levels))
 
     # ------------------------------------------------------------ constructors
     @classmethod
@@ -280,7 +279,11 @@ class Topology:
 
     def __getstate__(self):
         # What is computed from the links is several times as large as the parameters.
-        return without_caches(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(Topology, name, None), cached_property)
+        }
 
     def row(self, unit):
         """The slice of theta that holds the parameters of one computed unit."""

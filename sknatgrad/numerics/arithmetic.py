@@ -15,21 +15,16 @@ def rounding(array):
     return _LAST_DIGITS * np.finfo(array.dtype).eps
 
 
-def safe_divide(numerator, denominator, out=None):
-    """Quotient, 0 where the denominator is 0 or the quotient overflows; `out` is scratch."""
+def safe_divide(numerator, denominator):
+    """Quotient, 0 where the denominator is 0 or the quotient overflows."""
     with np.errstate(all="ignore"):
-        quotient = np.divide(numerator, denominator, out)
-        finite = _all_finite(quotient)
+        quotient = np.divide(numerator, denominator)
+        finite = all_finite(quotient)
     return quotient if finite else np.where(np.isfinite(quotient), quotient, 0.0)
 
 
 def all_finite(array):
     """Whether all of it is finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _all_finite(array)
-
-
-def _all_finite(array):
     # The sum is quicker to look at, and not finite if one of them is not.
     return bool(np.isfinite(array.sum()) or np.isfinite(array).all())
 

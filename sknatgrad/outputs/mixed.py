@@ -6,6 +6,20 @@ from ..network.activations_by_unit import SplitActivation
 from ._base import Output
 
 
+def _of_each_unit(name):
+    """A property with one truth value a unit, that of the unit's own output."""
+
+    def values(self):
+        return self._by_unit(lambda output, rows: np.full(len(rows), getattr(output, name)), bool)
+
+    return property(values)
+
+
+def _of_all(name):
+    """A property that is true if it is for all outputs."""
+    return property(lambda self: all(getattr(output, name) for output, _ in self.groups))
+
+
 class Mixed(Output):
     """Independent outputs on groups of units, e.g. Bernoulli and square columns.
 
@@ -26,6 +40,13 @@ class Mixed(Output):
     name = "mixed"
     link_name = "mixed"
 
+    independent = _of_all("independent")
+    nonnegative = _of_all("nonnegative")
+    free_dispersion = _of_all("free_dispersion")
+    free_scale = _of_each_unit("free_scale")
+    mirrored = _of_each_unit("mirrored")
+    multiplicative = _of_each_unit("multiplicative")
+
     def __init__(self, outputs):
         for output in outputs:
             if output.discrete:
@@ -40,30 +61,6 @@ class Mixed(Output):
         self.activation = SplitActivation(
             tuple((rows, output.activation) for output, rows in self.groups)
         )
-
-    @property
-    def independent(self):
-        return all(output.independent for output, _ in self.groups)
-
-    @property
-    def free_scale(self):
-        return self._by_unit(lambda output, rows: np.full(len(rows), output.free_scale), bool)
-
-    @property
-    def free_dispersion(self):
-        return all(output.free_dispersion for output, _ in self.groups)
-
-    @property
-    def nonnegative(self):
-        return all(output.nonnegative for output, _ in self.groups)
-
-    @property
-    def multiplicative(self):
-        return self._by_unit(lambda output, rows: np.full(len(rows), output.multiplicative), bool)
-
-    @property
-    def mirrored(self):
-        return self._by_unit(lambda output, rows: np.full(len(rows), output.mirrored), bool)
 
     @property
     def target_range(self):

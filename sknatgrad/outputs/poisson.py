@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.special import xlogy
 
-from ..network.activations import Identity
 from ._base import Output
 
 # NumPy draws no larger counts.
@@ -26,7 +25,7 @@ class Poisson(Output):
     link_name = "exp"
 
     def _objection(self, activation):
-        if not isinstance(activation, Identity):
+        if not activation.linear:
             return "the log-rate is linear; use 'identity'."
 
     def check_target(self, target):
@@ -35,8 +34,7 @@ class Poisson(Output):
 
     def loss_unit(self, moments):
         """A nat, or a nat an event where rows have less than one."""
-        with np.errstate(over="ignore"):
-            return float(min(1.0, np.sum(moments.mean)))
+        return float(min(1.0, np.sum(moments.mean)))
 
     def loss(self, v, target):
         return (np.exp(v) - target * v + xlogy(target, target) - target).sum(axis=0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..network.activations import Identity
 from ._base import Output
 from .categorical import Categorical
 
@@ -19,7 +18,7 @@ class Softmax(Output):
     discrete = True
 
     def _objection(self, activation):
-        if not isinstance(activation, Identity):
+        if not activation.linear:
             return "the softmax output has linear units; use 'identity'."
 
     def prepared(self, v):

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..network.activations import ReLU
 from ._base import Output
 from .categorical import Categorical
 
@@ -45,8 +44,8 @@ class Spherical(Output):
         # Scaling all activities changes nothing: start far from where they are all
         # saturated (or off), so that nothing distinguishes the classes any more, and
         # all on one side of 0, the pole of the loss.
-        if isinstance(self.activation, ReLU):
-            centre = 2.0
+        if self.activation.one_sided:
+            centre = np.copysign(2.0, self.activation.input_gain)
         else:
             crossing = self.activation.midpoint == 0
             centre = (0.5 if crossing else -2.0) / self.activation.input_gain

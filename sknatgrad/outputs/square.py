@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ..network.activations import Identity
 from ._base import Output
 
 
@@ -18,7 +17,7 @@ class Square(Output):
 
     @property
     def free_scale(self):
-        return isinstance(self.activation, Identity)
+        return self.activation.linear
 
     @property
     def mirrored(self):
@@ -33,8 +32,7 @@ class Square(Output):
 
     def loss_unit(self, moments):
         """The mean variance of the targets."""
-        with np.errstate(over="ignore"):
-            return float(np.mean(moments.deviation**2))
+        return float(np.mean(moments.deviation**2))
 
     def loss(self, v, target):
         return 0.5 * np.square(target - self.activation.value(v)).sum(axis=0)

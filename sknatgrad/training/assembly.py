@@ -48,7 +48,7 @@ def make_objective(task, coordinates, penalty=None):
 
 def _single_precision(settings, data):
     """Whether to compute in single precision."""
-    if data.X.dtype != np.float32 or not settings.precision_is_free:
+    if data.X.dtype != np.float32 or not settings.allows_single_precision:
         return False
     # Sparse data are not centred: differences are lost where columns are far from 0.
     return not sparse.issparse(data.X) or data.scale.is_near_origin

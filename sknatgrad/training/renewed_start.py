@@ -36,9 +36,9 @@ class TargetLevel:
 
     @classmethod
     def at_start(cls, output, centre, weight=0.0):
-        """That of rows of this weight, by the output pre-activations they are started at.
+        """What a network expects whose output pre-activations start at `centre`.
 
-        None if no output needs it.
+        `weight` is that of the rows which the centre comes from. None if no output needs it.
         """
         if not np.any(output.multiplicative):
             return None
@@ -87,8 +87,7 @@ def renew_start(model, objective, state):
     risen = level.risen & model.output.multiplicative
     if not risen.any():
         return
-    with np.errstate(over="ignore"):
-        expected = model.output.mean(objective.output_values(state.path.last))
+    expected = model.output.mean(objective.output_values(state.path.last))
     expected = np.maximum(np.average(expected, axis=1, weights=weight), np.finfo(float).tiny)
     behind = risen & (np.minimum(level.mean, mean) > _RISE * expected)
     if behind.any():

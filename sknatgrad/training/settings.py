@@ -13,8 +13,8 @@ LARGEST_FULL_BATCH = 1000
 STEPS_A_PASS = 10
 SHORTEST_WINDOW = 1000.0
 LARGE_BATCH = 100
-# Large batches have their metric looked at in every so many steps; where it must be factored,
-# in as many more as the largest fan-in holds forties, so that this costs less than gradients.
+# On large batches the metric is brought up to date every so many steps; one that must be factored
+# every (largest fan-in / FAN_IN_A_STEP) steps, if these are more: it costs less than gradients.
 METRIC_EVERY, FAN_IN_A_STEP = 4, 40
 # Batches that the metric is averaged over, and rows for each source of a unit, at least.
 BATCHES_AVERAGED, ROWS_A_SOURCE = 20.0, 4.0
@@ -88,7 +88,7 @@ class Settings:
         return self.metric.reduction.invariant and self.damping_mode == "relative"
 
     @property
-    def precision_is_free(self):
+    def allows_single_precision(self):
         """Whether single precision is enough.
 
         Where the metric is computed from centred inputs, or has no differences of large

@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from ..network import initialize
-from .data.coordinates import Coordinates, OutputScale
+from .data.coordinates import Coordinates
+from .data.scaling import OutputScale
 
 
 def standard_outputs(task):
@@ -59,8 +60,7 @@ def raw_target_scale(model, outputs, coordinates):
     outputs = free_outputs(model, outputs)
     if outputs is None or coordinates.outputs is not None:
         return None
-    with np.errstate(over="ignore"):
-        square = outputs.scale**2
+    square = outputs.scale**2
     usable = np.isfinite(square).all() and square.min() >= np.finfo(float).tiny
     return outputs if usable else None
 

@@ -9,8 +9,9 @@ import numpy as np
 from ..network import Network
 from ..numerics.overflow import quiet
 from ..outputs import Output
-from .data.coordinates import Coordinates, OutputScale
+from .data.coordinates import Coordinates
 from .data.dataset import TrainingData
+from .data.scaling import OutputScale
 from .first_rows import FirstRows
 from .history import History
 from .penalty.l2 import Strength

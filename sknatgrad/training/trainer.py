@@ -6,9 +6,6 @@ import numpy as np
 
 from ..numerics.overflow import quiet
 
-# What users are warned of.
-INTERRUPTED = "Training interrupted by user."
-
 
 class NotFiniteError(ValueError):
     """The loss or a parameter has stopped being finite."""

@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LossUnits:
-    """What a unit of the loss that is minimised is worth, and what is worth one of it.
+    """Factors between the loss that training minimises and what users see or set.
 
     Targets may be expressed in any units. Where training works in standard coordinates, so is
     the loss that it minimises; elsewhere it is that of the targets as given.

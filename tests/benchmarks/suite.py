@@ -96,7 +96,7 @@ class Case:
 
     def _bearable(self, metric):
         try:
-            metric.check(self.topology, self.n_rows, self.topology.n_outputs, averaged=False)
+            metric.check(self.topology, self.n_rows, averaged=False)
         except ValueError:
             return False
         if metric.reduction.prefix not in ("unitwise", "kron"):

@@ -43,14 +43,14 @@ class Curves:
     results : Results
     unit : callable
         From the name of a method to what a step of it is worth on the horizontal axis.
-    xlabel, ylabel : str
+    xlabel : str
     floor : float
         Smallest loss shown.
     """
 
-    def __init__(self, experiment, results, unit, xlabel, ylabel=BITS, floor=SMALLEST_SHOWN):
+    def __init__(self, experiment, results, unit, xlabel, floor=SMALLEST_SHOWN):
         self.experiment, self.results, self.unit = experiment, results, unit
-        self.labels, self.floor = (xlabel, ylabel), floor
+        self.xlabel, self.floor = xlabel, floor
 
     def draw(self, ax, lines, implementation_in_label=True):
         """Curves of pairs (method, activation)."""
@@ -60,7 +60,7 @@ class Curves:
             label = TITLES[name] + (f", {activation}" if implementation_in_label else "")
             style = {"color": COLOURS[name], "linestyle": DASHES[activation], "linewidth": 1.6}
             draw_band(ax, steps * self.unit(name), shown, 0.15, label=label, **style)
-        label_axes(ax, *self.labels)
+        label_axes(ax, self.xlabel, BITS)
         ax.set_ylim(bottom=self.floor)
 
 

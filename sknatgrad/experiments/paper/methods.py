@@ -71,7 +71,7 @@ TITLES = {
     "kron_bp": "Kronecker backpropagated metric",
     "kron_fisher": "Kronecker natural gradient",
 }
-_NOT_INVARIANT = ("euclidean", "diag_bp", "adagrad")
+_PLAIN_METRICS = ("euclidean", "diag_bp", "adagrad")
 _OF_THE_PAPER = (
     "unitwise_fisher",
     "qd_fisher",
@@ -91,7 +91,7 @@ def _method(metric, n_steps, family):
 
 def methods_of_the_paper():
     """All methods on the auto-encoder, in the order of the paper's Table 2, then ours."""
-    plain = [_method(metric, middle(metric), NOT_INVARIANT) for metric in _NOT_INVARIANT]
+    plain = [_method(metric, middle(metric), NOT_INVARIANT) for metric in _PLAIN_METRICS]
     invariant = [_method(metric, middle(metric), INVARIANT) for metric in _OF_THE_PAPER]
     full = _method("fisher", FULL_STEPS, INVARIANT)
     ours = [_method(new, middle(old), BEYOND) for new, old in _AS_LONG_AS.items()]
@@ -106,7 +106,7 @@ def methods_on_digits(n_steps, n_cheap_steps):
     n_steps, n_cheap_steps : int
         Of invariant methods and of the others.
     """
-    plain = [_method(metric, n_cheap_steps, NOT_INVARIANT) for metric in _NOT_INVARIANT]
+    plain = [_method(metric, n_cheap_steps, NOT_INVARIANT) for metric in _PLAIN_METRICS]
     invariant = [_method(metric, n_steps, INVARIANT) for metric in _OF_THE_PAPER]
     ours = [_method(metric, n_steps, BEYOND) for metric in ("kron_bp", "kron_fisher")]
     return (*plain, *invariant, *ours)

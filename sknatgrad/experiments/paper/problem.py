@@ -28,6 +28,8 @@ LINKS = {
 DIGITS_SIZES = (64, 40, 20, 10)
 DIGITS_LINKS = 10
 
+STRING_LENGTH, SHARE_OF_ONES = 50, 0.75
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -116,7 +118,7 @@ def draw_digits(seed):
     return Problem.draw(X / 16, y, "softmax", topology, rng)
 
 
-def strings_and_complements(seed, length=50, share=0.75):
+def strings_and_complements(seed):
     """A random binary string and its complement (paper, Figure "learns faster with 1's").
 
     Returns
@@ -125,8 +127,8 @@ def strings_and_complements(seed, length=50, share=0.75):
         To be reproduced by one full layer of logistic units, and the start: all weights are 0.
     """
     rng = np.random.RandomState(seed)
-    string = (rng.uniform(size=(1, length)) < share).astype(float)
-    topology = Topology.layered((length, length))
+    string = (rng.uniform(size=(1, STRING_LENGTH)) < SHARE_OF_ONES).astype(float)
+    topology = Topology.layered((STRING_LENGTH, STRING_LENGTH))
     network = Network.build(topology, "logistic", "logistic")
     start = np.zeros(topology.n_parameters)
     return [

@@ -68,10 +68,6 @@ class Reduction:
         """
         raise NotImplementedError
 
-    def solve(self, topology, statistics, gradient, relative=0.0, absolute=None):
-        """``(A + damping)^-1 gradient``; see `factorize`."""
-        return self.factorize(topology, statistics, relative, absolute)(gradient)
-
     def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
         """The inverse as a `RecursiveInverse`, where `recursive` says so."""
         raise NotImplementedError
@@ -94,7 +90,7 @@ class Reduction:
         raise NotImplementedError
 
     def to_dense(self, topology, statistics):
-        """The undamped (n_parameters, n_parameters) matrix that `solve` inverts."""
+        """The undamped (n_parameters, n_parameters) matrix that `factorize` inverts."""
         matrix = np.zeros((topology.n_parameters,) * 2)
         for unit in range(topology.n_units):
             row = topology.row(unit)

@@ -2,22 +2,21 @@
 
 Links join the units of one level (the targets) to rows of one array of
 activities (the sources). All arrays have the unit axis first and the sample axis
-last. A layout offers five products, and nothing above it knows which it is; W is
+last. A layout offers four products, and nothing above it knows which it is; W is
 its matrix (n_targets, n_source_rows) of weights, in the form that ``weights(theta)``
-gives it:
+gives it (``dense(weights)`` is an ndarray in any case):
 
-* ``forward(weights, signals, out, fresh)``: ``out = W signals[rows]``;
+* ``forward(weights, signals, out, fresh)``: ``out = W signals[rows]`` if fresh, else
+  added to it;
 * ``backward(weights, values, out, squared)``: ``out[rows] = W^T values``, or with
-  the squares of W;
-* ``dense(weights)``: W as an ndarray;
+  the squares of W, if the links have ``overwrites`` set, else added to it;
 * ``edge_sums(values, signals, out)``: the sum over samples of ``signals[i] *
   values[k]`` at each link i -> k, written to its place in ``out``;
 * ``edge_moments(values, signals, squares, first, second)``: the same of the signals and of
   their squares at once.
 
-The first two add to `out` unless `fresh`. The level that owns the links sets
-``from_inputs``: whether the sources are the network's inputs or computed units;
-`mark_fresh_links` sets ``fresh``, for the way back.
+The level that owns the links sets ``from_inputs``: whether the sources are the
+network's inputs or computed units; `mark_overwriting` sets ``overwrites``.
 
 `FullLinks` are a strided view of theta, so BLAS does the work. `MaskedLinks`
 scatter the weights into a small dense matrix: for levels that are small or not

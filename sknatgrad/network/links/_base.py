@@ -34,10 +34,13 @@ class Links:
     ----------
     rows : slice or ndarray of int
         The source rows, in the order of the columns of W.
-    from_inputs, fresh : bool
+    from_inputs : bool
+        Whether these are inputs of the network, not computed units.
+    overwrites : bool
+        Whether `backward` is the first to reach them, and need not add.
     """
 
-    from_inputs = fresh = False
+    from_inputs = overwrites = False
 
     def for_kernels(self, name):
         """The layout to use with kernels of that name."""
@@ -56,9 +59,9 @@ class Links:
         _put(weights @ select(signals, self.rows), out, fresh)
 
     def backward(self, weights, values, out, squared):
-        """``out[rows] = W^T values`` if `self.fresh`, else ``out[rows] += ...``."""
+        """``out[rows] = W^T values`` if it `overwrites`, else ``out[rows] += ...``."""
         product = (weights.power(2) if squared else weights).T @ values
-        if self.fresh:
+        if self.overwrites:
             out[self.rows] = product
         else:
             out[self.rows] += product
@@ -87,9 +90,9 @@ class DenseLinks(Links):
 
     def backward(self, weights, values, out, squared):
         back = (weights * weights if squared else weights).T
-        if self.fresh and isinstance(self.rows, slice):
+        if self.overwrites and isinstance(self.rows, slice):
             np.matmul(back, values, out=out[self.rows])
-        elif self.fresh:
+        elif self.overwrites:
             out[self.rows] = back @ values
         else:
             out[self.rows] += back @ values

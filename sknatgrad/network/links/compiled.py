@@ -17,11 +17,15 @@ class CompiledLinks(Links):
 
     def __init__(self, links):
         self._links, self.params = links, links.params
-        self.rows, self.from_inputs, self.fresh = links.rows, links.from_inputs, links.fresh
+        self.rows, self.from_inputs = links.rows, links.from_inputs
         self._indptr = links.indptr.astype(np.int64)
         rows = links.rows
         rows = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         self._source = rows[links.columns].astype(np.int64)
+
+    @property
+    def overwrites(self):
+        return self._links.overwrites
 
     def weights(self, theta):
         return theta[self.params]
@@ -36,7 +40,7 @@ class CompiledLinks(Links):
             super().forward(self._links.csr(weights), signals, out, fresh)
 
     def backward(self, weights, values, out, squared):
-        if self.fresh:
+        if self.overwrites:
             out[self.rows] = 0.0
         weights = weights * weights if squared else weights
         loops().backward(self._indptr, self._source, weights, values, out)

@@ -7,39 +7,10 @@ from scipy import sparse
 from sklearn import get_config
 
 from ...network.reparametrization import rescale_inputs
-from .scaling import InputScale, rounded_to_grid
+from .scaling import InputScale, OutputScale
 
 # Share of scikit-learn's `working_memory` that a scaled copy of the inputs may take.
 LARGEST_COPY = 0.25
-
-
-@dataclass(frozen=True, eq=False)
-class OutputScale:
-    """Affine coordinates of the output pre-activations: ``(v - centre) / scale``.
-
-    Attributes
-    ----------
-    centre, scale : ndarray of shape (n_outputs,)
-        Scales may be negative, as those of an `InputScale`.
-    """
-
-    centre: np.ndarray
-    scale: np.ndarray
-
-    def apply(self, target, rounded=False):
-        """Targets (n_outputs, n_samples) in these coordinates, `rounded_to_grid` if `rounded`."""
-        scaled = (target - self.centre[:, None]) / self.scale[:, None]
-        return rounded_to_grid(scaled) if rounded else scaled
-
-    def turned(self, signs):
-        """The same with some signs changed, (n_outputs,) of -1 and 1."""
-        return replace(self, scale=self.scale * signs)
-
-    @property
-    def loss_unit(self):
-        """What a unit of square loss in these coordinates is worth."""
-        with np.errstate(over="ignore"):
-            return float(np.mean(self.scale**2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 from scipy import sparse
@@ -39,14 +40,14 @@ class TrainingData(ABC):
     @cached_property
     def moments(self):
         """The `Moments` of the features."""
-        return self._moments_of(_inputs)
+        return self._moments_of(attrgetter("X"))
 
     @cached_property
     def target_moments(self):
         """Those of the encoded targets; None if these are class numbers."""
         if self.has_classes:
             return None
-        return self.moments if self.reconstructs else self._moments_of(_targets)
+        return self.moments if self.reconstructs else self._moments_of(attrgetter("target.T"))
 
     @cached_property
     def scale(self):
@@ -81,14 +82,6 @@ class TrainingData(ABC):
     @abstractmethod
     def _censuses(self, copies):
         """Each `Census` of parts that make up the rows."""
-
-
-def _inputs(data):
-    return data.X
-
-
-def _targets(data):
-    return data.target.T
 
 
 @dataclass

@@ -160,7 +160,7 @@ class Objective(Penalised):
         return self.coordinates.targets_of(target)
 
     # ------------------------------------------------------------- evaluation
-    def _rows(self, chunk):
+    def _inputs_and_targets(self, chunk):
         """Inputs and targets of some rows in training coordinates."""
         known = self._rows_of.get(chunk.start)
         if known is None:
@@ -171,7 +171,7 @@ class Objective(Penalised):
         return known
 
     def _point(self, chunk, theta, output):
-        (inputs, target), weight = self._rows(chunk), self.data.weight
+        (inputs, target), weight = self._inputs_and_targets(chunk), self.data.weight
         weight = None if weight is None else weight[chunk]
         return LossPoint(
             self.network.linearize(theta, inputs, weight, self._pool.empty), output, target

@@ -5,6 +5,7 @@ these return is added in a fixed tree, so that the same bits come out of any sch
 Dask moves the tasks, and makes lost ones anew on another worker.
 """
 
+import operator
 from copy import copy
 from dataclasses import dataclass
 
@@ -26,15 +27,21 @@ def on_workers(function):
     return dask.delayed(under_kernels(function), pure=False)
 
 
+def of_each(pieces, function, *arguments):
+    """``function(piece, *arguments)`` of every piece, computed where it lies, in order."""
+    import dask
+
+    task = on_workers(function)
+    shared = [dask.delayed(argument, traverse=False) for argument in arguments]
+    return dask.compute(*(task(piece, *shared) for piece in pieces))
+
+
 @dataclass(frozen=True)
 class RemoteRows:
     """What is known here of an array of rows that lie on workers."""
 
     shape: tuple
     dtype: np.dtype
-
-    # No copy of it is ever made here.
-    nbytes = np.inf
 
 
 def _apply(piece, columns, total, function, *arguments):
@@ -65,7 +72,8 @@ class PartitionedData(TrainingData):
 
     def _moments_of(self, columns):
         def each(function, *arguments):
-            return self.map(_apply, columns, self.total_weight, function, *arguments)
+            total = self.total_weight
+            return of_each(self.pieces, _apply, columns, total, function, *arguments)
 
         return moments_by_parts(each)
 
@@ -73,15 +81,7 @@ class PartitionedData(TrainingData):
         return self.total_weight / self.X.shape[0]
 
     def _censuses(self, copies):
-        return self.map(Data.census, copies)
-
-    def map(self, function, *arguments):
-        """``function(piece, *arguments)`` of every piece, in order."""
-        import dask
-
-        task = on_workers(function)
-        shared = [dask.delayed(argument, traverse=False) for argument in arguments]
-        return dask.compute(*(task(piece, *shared) for piece in self.pieces))
+        return of_each(self.pieces, Data.census, copies)
 
     def in_units_of(self, unit):
         if unit == 1.0:
@@ -123,7 +123,7 @@ class PartitionedObjective(Penalised):
 
     def evaluate(self, parameters):
         """One forward pass, an `Evaluation`."""
-        loss = self._sum(_Part.loss, _plus, parameters)
+        loss = self._sum(_Part.loss, operator.add, parameters)
         return Evaluation(parameters, loss + self.penalty_at(parameters), loss, None)
 
     def differentiate(self, evaluation, metric=None, rng=None):
@@ -144,7 +144,7 @@ class PartitionedObjective(Penalised):
 
     def products(self, evaluation, changes):
         """Scalar products of changes of the parameters; see `Objective.products`."""
-        total = self._sum(_Part.products, _plus, (evaluation.parameters, changes))
+        total = self._sum(_Part.products, operator.add, (evaluation.parameters, changes))
         return self._with_ridge(total, changes)
 
 
@@ -197,7 +197,3 @@ class _Part:
 
 def _generator(seed):
     return None if seed is None else np.random.RandomState(seed)
-
-
-def _plus(a, b):
-    return a + b

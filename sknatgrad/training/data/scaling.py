@@ -172,3 +172,31 @@ class InputScale:
             standard -= self.rest
             scaled[place] = rounded_to_grid(standard) if rounded else standard
         return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class OutputScale:
+    """Affine coordinates of the output pre-activations: ``(v - centre) / scale``.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (n_outputs,)
+        Scales may be negative, as those of an `InputScale`.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def apply(self, target, rounded=False):
+        """Targets (n_outputs, n_samples) in these coordinates, `rounded_to_grid` if `rounded`."""
+        scaled = (target - self.centre[:, None]) / self.scale[:, None]
+        return rounded_to_grid(scaled) if rounded else scaled
+
+    def turned(self, signs):
+        """The same with some signs changed, (n_outputs,) of -1 and 1."""
+        return replace(self, scale=self.scale * signs)
+
+    @property
+    def loss_unit(self):
+        """What a unit of square loss in these coordinates is worth."""
+        return float(np.mean(self.scale**2))

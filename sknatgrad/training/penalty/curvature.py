@@ -82,14 +82,12 @@ class Curvature:
     def _spectra(self):
         """A `_Spectrum` of each group."""
         spectra = _of_blocks if self._narrow else _of_diagonals
-        with np.errstate(over="ignore", invalid="ignore"):
-            return list(spectra(self._topology, self._relative, self._weight, self._statistics))
+        return list(spectra(self._topology, self._relative, self._weight, self._statistics))
 
     @cached_property
     def _eigenvalues(self):
         """Those of all groups."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.concatenate([spectrum.values.ravel() for spectrum in self._spectra])
+        return np.concatenate([spectrum.values.ravel() for spectrum in self._spectra])
 
     @cached_property
     def _along(self):

@@ -25,17 +25,15 @@ class Descent:
 
     def factorize(self, objective, statistics):
         """The map ``G -> A^-1 G``, prepared once for many gradients."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.metric.factorize(
-                objective.network.topology, statistics, self.damping, self.mode, objective.ridge
-            )
+        return self.metric.factorize(
+            objective.network.topology, statistics, self.damping, self.mode, objective.ridge
+        )
 
     def recursive(self, objective, statistics):
         """The same as an inverse that can follow single samples."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.metric.recursive_inverse(
-                objective.network.topology, statistics, self.damping, self.mode, objective.ridge
-            )
+        return self.metric.recursive_inverse(
+            objective.network.topology, statistics, self.damping, self.mode, objective.ridge
+        )
 
 
 def steepest(solve, gradient):
@@ -43,9 +41,8 @@ def steepest(solve, gradient):
 
     Both are zero if they are not finite: such a step is not taken.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        direction = solve(gradient)
-        slope = float(gradient @ direction)
+    direction = solve(gradient)
+    slope = float(gradient @ direction)
     # Not finite either if an entry of the direction is not.
     if not math.isfinite(slope):
         return np.zeros_like(gradient), 0.0

@@ -64,7 +64,7 @@ class MiniBatchPass:
     ----------
     objective : Objective
     path : Path
-        Where the iterates are; advanced in place.
+        Where the iterates start.
     descent : Descent
     running : RunningMetric
     rule : MiniBatchRule
@@ -74,6 +74,8 @@ class MiniBatchPass:
 
     Attributes
     ----------
+    path : Path
+        Where the iterates are.
     n_rejected : int
         Steps so far that were not taken.
     """

@@ -66,15 +66,12 @@ class Momentum:
         changes = [direction] if self._last is None else [direction, self._last]
         self._n_steps += 1
         most = np.inf if self._n_steps <= FREE_STEPS else LARGEST_SHARE
-        with np.errstate(over="ignore", invalid="ignore"):
-            products = objective.products(evaluation, changes)
-            slopes = np.array([gradient @ change for change in changes])
-            shares = _rounded(_least(products, slopes, most))
-            parts = zip(shares, changes, strict=True)
-            taken = sum(
-                (share * change for share, change in parts if share), np.zeros_like(gradient)
-            )
-            taken_slope = float(gradient @ taken)
+        products = objective.products(evaluation, changes)
+        slopes = np.array([gradient @ change for change in changes])
+        shares = _rounded(_least(products, slopes, most))
+        parts = zip(shares, changes, strict=True)
+        taken = sum((share * change for share, change in parts if share), np.zeros_like(gradient))
+        taken_slope = float(gradient @ taken)
         if taken_slope > 0 and math.isfinite(taken_slope):
             return taken, taken_slope
         self.forget()

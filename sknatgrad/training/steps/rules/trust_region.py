@@ -11,8 +11,8 @@ class TrustRegion(BatchRule):
     """Cap the predicted change of the output distribution.
 
     ``rate^2 d . A d / 2``, about the Kullback-Leibler divergence in nats between
-    the outputs before and after the step, stays below a radius, which follows how well the
-    quadratic model predicted the gain; a worse loss is a rejection.
+    the outputs before and after the step, stays below a radius, at first one nat, which
+    follows how well the quadratic model predicted the gain; a worse loss is a rejection.
 
     Parameters
     ----------
@@ -20,13 +20,11 @@ class TrustRegion(BatchRule):
         Largest rate.
     natural : bool
         See `BatchRule`.
-    radius : float
-        In nats.
     """
 
-    def __init__(self, rate, natural=True, radius=1.0):
+    def __init__(self, rate, natural=True):
         super().__init__(rate, natural)
-        self.largest_rate, self.radius = rate, radius
+        self.largest_rate, self.radius = rate, 1.0
 
     def search(self, objective, start, direction, slope):
         self.rate = rate = capped_rate(self.largest_rate, slope, self.radius) if slope > 0 else 0.0
