@@ -1123,7 +1123,7 @@ def test_n_init_keeps_the_best_validation_score(monkeypatch):
     X, y = clouds(4, 200)
     X = X + 2.5 * np.random.default_rng(5).normal(size=X.shape)
     clf = make((10,), n_init=8, early_stopping=True, alpha=0, validation_fraction=0.4).fit(X, y)
-    scores = [max(state.history.validation_scores) for _, state, _ in seen]
+    scores = [max(state.history.validation_scores) for _, state in seen]
     losses = [outcome.loss for outcome, *_ in seen]
     assert clf.best_validation_score_ == max(scores) > scores[np.argmin(losses)]
 

@@ -255,29 +255,31 @@ def test_factors_of_features_maximise_it(likeness, expected, monkeypatch):
     assert factors.max() > 2 * factors.min()
 
 
-def evidence_on(topology, numbers, n_rows, scale):
-    """What looks for the strength in a network of that topology."""
+def temperature_on(topology, numbers, n_rows, scale, n_targets=1.0):
+    """T in a network of that topology."""
     objective = SimpleNamespace(
         network=SimpleNamespace(topology=topology),
         output=SimpleNamespace(free_dispersion=numbers),
-        penalty=Penalty(topology, topology.is_weight * 1.0, n_rows, Strength()),
     )
     data = SimpleNamespace(scale=InputScale(np.zeros(len(scale)), scale, rarity=1.0 + scale))
     state = SimpleNamespace(strength=Strength(), history=History())
-    return assembly.make_evidence(data, state, SimpleNamespace(n_steps=1, objective=objective))
+    found = assembly.make_evidence(data, state, SimpleNamespace(n_steps=1, objective=objective))
+    noise = SimpleNamespace(scale_is_free=numbers, n_targets=n_targets)
+    return found.temperature(noise, n_rows)
 
 
 @pytest.mark.parametrize("n_sources, want", [(3, 1 / 1.3), (5, 1 / 1.5), (40, 1 / 2)])
 def test_temperature_is_lower_where_rows_are_few_for_the_weights(n_sources, want, monkeypatch):
-    """Halved at most; weights of sources that never vary do not count."""
+    """Halved at most; targets count as rows, weights of sources that never vary do not count."""
     monkeypatch.setattr(evidence, "CROWDING", 0.5)
     monkeypatch.setattr(evidence, "CROWDING_OF_LABELS", 0.05)
     for n_constants, numbers in itertools.product((0, 6), (False, True)):
         topology = Topology.layered((n_sources + n_constants, 4))
         scale = np.arange(topology.n_inputs) < n_sources
-        found = evidence_on(topology, numbers, 20.0, scale)
         of_labels = max(0.5, 1 / (1 + 0.01 * n_sources))
-        assert found.temperature == pytest.approx(want if numbers else of_labels)
+        for n_rows, n_targets in ((20.0, 1.0), (5.0, 4.0)):
+            found = temperature_on(topology, numbers, n_rows, scale, n_targets)
+            assert found == pytest.approx(want if numbers else of_labels)
 
 
 @pytest.mark.parametrize("hidden, power, twice", [((4,), 1.0, 1), ((4, 3), 0.75, 2)])
@@ -294,8 +296,8 @@ def test_deep_networks_see_less_noise(hidden, power, twice):
     dispersion = np.sum((target - p) ** 2) / np.sum(p * (1 - p))
     noise, _ = noise_module.Noise.measured(objective, objective.evaluate(theta))
     assert noise.dispersion == pytest.approx(dispersion**power)
-    found = [evidence_on(topology, numbers, np.inf, np.ones(3)) for numbers in (False, True)]
-    assert [one.temperature for one in found] == [1, twice]
+    found = [temperature_on(topology, numbers, np.inf, np.ones(3)) for numbers in (False, True)]
+    assert found == [1, twice]
 
 
 def test_constant_features_do_not_weaken_the_penalty():
@@ -651,7 +653,7 @@ def test_two_levels_do_not_learn_noise_by_heart(monkeypatch):
 
     Evidence knows of it without trials.
     """
-    monkeypatch.setattr(trials, "_worth_trying", lambda *arguments: False)
+    monkeypatch.setattr(trials, "_has_settled", lambda *arguments: False)
     clf = RiemannianMLPClassifier((60, 60), random_state=0)
 
     def held_out():

@@ -8,12 +8,13 @@ from engine import jacobian, objective_on
 from sklearn.datasets import make_friedman1, make_regression
 from sklearn.model_selection import train_test_split
 
-from sknatgrad import RiemannianMLPRegressor
+from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
 from sknatgrad.network import Network, Topology
 from sknatgrad.outputs import Output, get_output
 from sknatgrad.training import Data, Model, comparison, trials
 from sknatgrad.training.comparison import expects
 from sknatgrad.training.data import objective as objective_module
+from sknatgrad.training.judges import ByHeldOut
 from sknatgrad.training.penalty import expectation
 from sknatgrad.training.penalty.expectation import degrees_of_freedom, expected_loss
 from sknatgrad.training.penalty.l2 import Penalty, Strength
@@ -22,7 +23,7 @@ from sknatgrad.training.state import Task
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 OUTPUTS = ("square", "poisson", "bernoulli")
-GRAPHS = {"full": (4, 5, 1), "deep": (4, 3, 4, 1)}
+GRAPHS = {"full": (4, 5, 1), "deep": (4, 3, 4, 1), "several": (4, 5, 3)}
 
 
 def an_objective(output, graph, weighted=False, n_samples=15):
@@ -30,7 +31,7 @@ def an_objective(output, graph, weighted=False, n_samples=15):
     rng = np.random.default_rng(0)
     topology = Topology.layered(GRAPHS[graph])
     X = rng.normal(size=(n_samples, 4)) * [1, 20, 0.3, 1] + [5, 0, 1, -2]
-    target = rng.integers(2, size=(1, n_samples)).astype(float)
+    target = rng.integers(2, size=(topology.n_outputs, n_samples)).astype(float)
     weight = rng.integers(1, 4, size=n_samples).astype(float) if weighted else None
     total = float(n_samples if weight is None else weight.sum())
     # Units of a full level share the scale of their sources, and each has one of its own.
@@ -49,11 +50,11 @@ def an_objective(output, graph, weighted=False, n_samples=15):
 def slow_degrees(objective, theta):
     """By derivatives of the outputs in all parameters, found by finite differences."""
     topology, penalty, data = objective.network.topology, objective.penalty, objective.data
-    n_samples = len(data.X)
+    n_samples, n_outputs = len(data.X), topology.n_outputs
     weight = np.ones(n_samples) if data.weight is None else data.weight
     share = weight / weight.sum()
     derivatives = jacobian(lambda t: objective.output_values(t).ravel(), theta, 2e-3)
-    derivatives = derivatives.reshape(topology.n_outputs, n_samples, -1)
+    derivatives = derivatives.reshape(n_outputs, n_samples, -1)
     a = objective.network.linearize(theta, data.X).a
     means = topology.by_source(data.X.T @ share, a @ share)
     scale = np.sqrt(penalty.relative)
@@ -62,15 +63,17 @@ def slow_degrees(objective, theta):
         bias = topology.bias[topology.owner[i]]
         derivatives[:, :, i] -= means[topology.source[i]] * derivatives[:, :, bias]
     derivatives /= scale
-    v = objective.output_values(theta)
-    curvature = 0.0
+    v, output = objective.output_values(theta), objective.output
+    rows = np.empty_like(derivatives)
     for n in range(n_samples):
-        fisher = objective.output.fisher_factor(objective.output.prepared(v[:, [n]]), slice(None))[
-            :, :, 0
-        ]
-        rows = fisher.T @ derivatives[:, n]
-        curvature = curvature + penalty.weight * share[n] * rows.T @ rows
-    return np.trace(np.linalg.solve(curvature + 0.7 * np.eye(len(theta)), curvature))
+        fisher = output.fisher_factor(output.prepared(v[:, [n]]), slice(None))[:, :, 0]
+        rows[:, n] = np.sqrt(penalty.weight * share[n]) * fisher.T @ derivatives[:, n]
+    curvature = np.einsum("kni,knj->ij", rows, rows)
+    inverse = np.linalg.inv(curvature + 0.7 * np.eye(len(theta)))
+    follows = np.einsum("kni,ij,lnj->kl", rows, inverse, rows)
+    score = output.score(output.prepared(v), objective.encoded_target(slice(None)))
+    together = (score * share) @ score.T
+    return (follows * together).sum(axis=1) / np.diag(together)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -89,14 +92,17 @@ def test_degrees_of_freedom(output, graph, weighted, monkeypatch):
     assert found == pytest.approx(want, rel=1e-5)
 
 
+@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_expected_loss(weighted):
+def test_expected_loss(graph, weighted):
     """Generalised cross-validation, of as many observations as the penalty speaks of."""
-    objective, theta = an_objective("square", "full", weighted)
+    objective, theta = an_objective("square", graph, weighted)
     evaluation = objective.evaluate(theta)
     left = 1 - degrees_of_freedom(objective, evaluation) / objective.penalty.weight
-    assert 0.05 < left < 0.9
-    want = evaluation.data_loss / left**2
+    assert (0.05 < left).all() and (left < 0.9).all()
+    residuals = objective.output_values(theta) - objective.encoded_target(slice(None))
+    losses = np.average(0.5 * residuals**2, axis=1, weights=objective.data.weight)
+    want = np.sum(losses / left**2)
     assert expected_loss(objective, evaluation) == pytest.approx(want, rel=1e-12)
 
 
@@ -105,8 +111,22 @@ def test_fits_without_residuals_are_blamed():
     objective, theta = an_objective("square", "full", n_samples=16)
     weak = objective.with_penalty(objective.penalty.of(Strength(1e-12)))
     evaluation = weak.evaluate(theta)
-    assert degrees_of_freedom(weak, evaluation) > 14
+    assert degrees_of_freedom(weak, evaluation).item() > 14
     assert expected_loss(weak, evaluation) > 64 * evaluation.data_loss
+
+
+def test_held_out_rows_must_gain_more_than_chance():
+    """Five per cent, and two standard errors of the difference; rows count by their weights."""
+    best = np.random.default_rng(0).uniform(0.5, 1.5, size=50)
+    noise = np.tile([1.0, -1.0], 25)
+    judge = ByHeldOut(None, Data(np.zeros((50, 1)), np.zeros((1, 50))))
+    assert judge.prefers(0.9 * best, best) and not judge.prefers(0.97 * best, best)
+    assert judge.prefers(0.9 * best + 0.1 * noise, best)
+    assert not judge.prefers(0.9 * best + 0.5 * noise, best)
+    assert not judge.prefers(np.full(50, np.nan), best)
+    weight = np.r_[np.ones(25), np.zeros(25)]
+    judge = ByHeldOut(None, Data(np.zeros((50, 1)), np.zeros((1, 50)), weight))
+    assert judge.prefers(np.r_[0.9 * best[:25], 9 * best[25:]], best)
 
 
 @pytest.mark.parametrize("n_samples, told", [(2000, True), (2001, False)])
@@ -302,8 +322,9 @@ class Waiting(Output):
     "output, hidden, last, want",
     [
         ("square", (3,), 1, True),
-        ("square", (3,), 2, False),
-        ("square", (3, 3), 1, False),
+        ("square", (3,), 2, True),
+        ("square", (3, 3), 1, True),
+        ("square", (), 1, False),
         ("poisson", (3,), 1, False),
         ("bernoulli", (3,), 1, False),
         ("bernoulli", (3, 3), 1, False),
@@ -314,7 +335,7 @@ class Waiting(Output):
     ],
 )
 def test_where_the_expected_loss_counts(output, hidden, last, want):
-    """Of one number a row in one hidden level."""
+    """Of numbers, where there are hidden levels."""
     output = output if isinstance(output, Output) else get_output(output)
     network = Network.build(Topology.layered((4, *hidden, last)))
     X, target = np.zeros((20, 4)), np.zeros((last, 20))
@@ -352,3 +373,65 @@ def test_what_fits_are_compared_by(output, hidden, alpha, held_out, function, mo
         assert found == (-0.7, 0.2)
     else:
         assert found == (function or objective.evaluate(theta).loss)
+
+
+# ------------------------------------------------------------------ several targets and levels
+def noisy_lines(n_samples, n_features, n_targets, seed):
+    """Rows, noisy targets of the first of them, and true ones of the others."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples + 1000, n_features))
+    Y = X @ rng.normal(size=(n_features, n_targets)) / np.sqrt(n_features)
+    Y[:n_samples] += 2 * rng.normal(size=(n_samples, n_targets))
+    return X, Y
+
+
+@pytest.mark.parametrize("n_samples, n_targets, least", [(300, 20, 0.45), (950, 3, 0.65)])
+def test_several_targets_are_not_learnt_by_heart(n_samples, n_targets, least):
+    """As many numbers a row are as many that pull at the weights they share: R^2 was -1 and 0."""
+    for seed in range(2):
+        X, Y = noisy_lines(n_samples, 10, n_targets, seed)
+        model = RiemannianMLPRegressor(random_state=seed).fit(X[:n_samples], Y[:n_samples])
+        assert model.score(X[n_samples:], Y[n_samples:]) > least
+
+
+def test_several_targets_have_trials():
+    """Products of features, each target some of them."""
+    X, y = products(200)
+    Y = np.column_stack([y, X[:, 0] * X[:, 1], X[:, 2] * X[:, 3]])
+    model = RiemannianMLPRegressor(random_state=1).fit(X[:200], Y[:200])
+    assert model.score(X[200:], Y[200:]) > 0.85
+
+
+@pytest.mark.parametrize("estimator", [RiemannianMLPRegressor, RiemannianMLPClassifier])
+def test_deep_networks_begin_anew(estimator):
+    """With the strength that was found: what the first steps learn by heart is not kept."""
+    X, y = noisy_lines(600, 20, 1, 0)
+    truth, y = y[600:, 0], y[:600, 0]
+    y = y if estimator is RiemannianMLPRegressor else (y > 0).astype(int)
+    model = estimator(hidden_layer_sizes=(60, 60), random_state=0).fit(X[:600], y)
+    if estimator is RiemannianMLPRegressor:
+        assert model.score(X[600:], truth) > 0.7
+    else:
+        assert model.loss(X[600:], (truth > 0).astype(int)) < 0.65
+
+
+def test_deep_networks_find_late_signals():
+    """Which the first strength, that of several levels, holds down."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(800, 1))
+    y = np.sin(15 * X[:, 0])
+    noise = 0.1 * rng.normal(size=300)
+    model = RiemannianMLPRegressor(hidden_layer_sizes=(60, 60), random_state=0)
+    assert model.fit(X[:300], y[:300] + noise).score(X[300:], y[300:]) > 0.9
+
+
+def test_trials_are_the_same_in_other_units():
+    """To the bit in training, as data and strengths are rounded; predictions to 1e-12."""
+    X, y = noisy_lines(300, 10, 1, 3)
+    y = (y[:300, 0] > 0).astype(int)
+    model = RiemannianMLPClassifier((40, 40), random_state=0)
+    want = model.fit(X[:300], y).predict_proba(X[300:])
+    factor = 10.0 ** np.random.default_rng(0).uniform(-6, 6, size=10)
+    for change in (lambda X: 1000 * X, lambda X: factor * X, lambda X: 1 - X):
+        found = model.fit(change(X[:300]), y).predict_proba(change(X[300:]))
+        np.testing.assert_allclose(found, want, atol=1e-12)

@@ -113,14 +113,10 @@ class PassObserver:
             reconstruction_attributes=lambda: {**self._untrained, "_parameters": parameters()},
         )
 
-    def tried(self, alpha, value, best):
-        """After a fit with another penalty, and what it is compared by; see `compared_by`."""
+    def tried(self, alpha, verdict):
+        """After a fit with another penalty, and what is thought of it."""
         if self.verbose:
-            name = "expected loss"
-            if isinstance(value, tuple):
-                name, value, best = "validation score", -value[0], -best[0]
-            tried = f"{self._prefix}Penalty {alpha:.3g} tried"
-            print(f"{tried}: {name} {value:.4g}, the best had {best:.4g}")
+            print(f"{self._prefix}Penalty {alpha:.3g} tried: {verdict}")
 
     def finish(self):
         """After the fit, when the estimator is ready."""

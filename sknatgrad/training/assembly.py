@@ -8,7 +8,7 @@ from scipy import sparse
 from ..network.initialization import standard_bias_factor, standard_factor
 from .by_value import by_value
 from .first_rows import MIN_ROWS
-from .penalty.evidence import Evidence, temperature
+from .penalty.evidence import Evidence
 from .penalty.l2 import Penalty
 from .settings import Stopping, noise_share
 from .start import target_factor
@@ -164,16 +164,14 @@ def _schedule(settings, batches, window):
 
 def make_evidence(data, state, passes):
     """What looks for the strength of the penalty, from where the state is."""
-    objective, scale = passes.objective, data.scale
-    topology, numbers = objective.network.topology, objective.output.free_dispersion
-    weights_a_row = topology.fan_in(scale.varies).sum() / objective.penalty.weight
+    topology = passes.objective.network.topology
     return Evidence(
         steps_a_pass=passes.n_steps,
         n_passes=state.strength.n_passes,
         learnt=bool(state.history.losses),
-        features=scale.prior_precision,
-        temperature=temperature(weights_a_row, numbers),
-        deep=numbers and topology.n_hidden_levels > 1,
+        features=data.scale.prior_precision,
+        n_weights=topology.fan_in(data.scale.varies).sum(),
+        deep=passes.objective.output.free_dispersion and topology.n_hidden_levels > 1,
     )
 
 

@@ -44,13 +44,11 @@ def compared_by(task, state):
 def expects(model, data):
     """Whether fits are compared by their `expected_loss`.
 
-    Of one number a row, in one hidden level. With several targets it is not known how many
-    observations there are; labels and counts leave no curvature where they are learnt by heart;
-    and deep networks trained anew with another penalty part from what they are in other units.
+    Of numbers with a square loss. Labels and counts leave no curvature where they are learnt by
+    heart.
     """
-    topology = model.network.topology
     return (
-        topology.n_outputs == topology.n_hidden_levels == 1
+        model.network.topology.n_hidden_levels > 0
         and bool(np.all(model.output.free_scale))
         and not data.whole_batches_only
         and can_be_told(model.network, data.X.shape[0])

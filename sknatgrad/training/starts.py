@@ -36,8 +36,7 @@ def best_start(calls, n_jobs):
         If the user interrupts before any start has ended.
     """
     if len(calls) == 1:
-        outcome, state, _ = run_with_trials(*calls[0])
-        return outcome, state
+        return run_with_trials(*calls[0])
     ended, interrupted = [], False
     try:
         for result in _results(calls, n_jobs):
@@ -64,15 +63,16 @@ def _results(calls, n_jobs):
 def _watched(number, *call):
     task, *_, observer = call
     observer.begin_start()
-    outcome, state, value = run_with_trials(*call)
+    outcome, state = run_with_trials(*call)
+    value = np.nan
     try:
-        if value is None and outcome.error is None:
+        if outcome.error is None:
             value = compared_by(task, state)
         observer.end_start(lambda: state.coordinates.outward(state.path.average))
     except KeyboardInterrupt:
         # The start itself has ended.
         outcome = replace(outcome, interrupted=True)
-    return _rank(number, outcome, np.nan if value is None else value), outcome, state
+    return _rank(number, outcome, value), outcome, state
 
 
 def _rank(number, outcome, value):

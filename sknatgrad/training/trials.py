@@ -1,18 +1,19 @@
-"""Other strengths of the penalty, tried out where evidence may have missed the best."""
+"""Fits anew with other strengths of the penalty, where evidence may have missed the best."""
 
 from dataclasses import replace
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .comparison import compared_by, expects
+from .judges import judge_of
 from .penalty.evidence import EARLIEST, SEARCH
 from .penalty.l2 import Strength
 from .session import begin, run
 
-# Strengths relative to the best one so far, at most so many in a row; of the expected loss, what
-# a better fit has at most.
-WEAKER, STRONGER, MOST_IN_A_ROW, BETTER = 1 / 8, 2.0, 4, 0.95
+# Strengths relative to the best one so far, at most so many in a row.
+WEAKER, STRONGER, MOST_IN_A_ROW = 1 / 8, 2.0, 4
+# Strengths that are tried are powers of two to a quarter of this.
+STRENGTHS_AN_OCTAVE = 4
 # Passes after which evidence has settled.
 SETTLED = EARLIEST + SEARCH + 1
 
@@ -22,10 +23,13 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
 
     Evidence speaks of the fit at hand, and counts what units share once for each of them. A
     signal that is learnt late, as a product of features, is noise to it, and held down; what
-    many features say together is as many signals. So, where that can be told (`expects`), fits
-    with an eighth of the strength follow as long as the expected loss falls by 5 %, and if the
-    first is not better, fits with twice the strength. Where rows are held out, any gain on them
-    counts.
+    many features say together is as many signals. So, where a `judge_of` fits can tell, fits with
+    an eighth of the strength follow as long as they are better, and if the first is not, fits with
+    twice the strength.
+
+    Networks with several hidden levels learn noise by heart before there is an estimate, and do
+    not forget it. Where batches are whole they begin anew with the strength that was found, and
+    hold it from the first pass on.
 
     Parameters
     ----------
@@ -33,27 +37,25 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
         As in `session.begin`. What goes on from a fit before is not tried with other penalties.
     seed : int or RandomState
     validation, observer
-        As in `session.run`; the observer is told of each trial, ``tried(alpha, value, best)``,
-        not of its passes.
+        As in `session.run`; the observer is told of each trial, ``tried(alpha, verdict)``, not of
+        its passes.
 
     Returns
     -------
     Outcome
         That of the best fit.
     TrainingState
-    float or tuple of float or None
-        What it was compared by, None if there were no trials.
     """
     state = begin(task, check_random_state(seed), previous)
     start = state.fork()
     outcome = run(task, state, validation, observer)
-    if previous is not None or not _worth_trying(task, outcome, state):
-        return outcome, state, None
+    if previous is not None or not _has_settled(task, outcome, state):
+        return outcome, state
     return _Trials(task, start, validation, observer).best(outcome, state)
 
 
-def _worth_trying(task, outcome, state):
-    """Whether evidence has settled on a strength, and what to expect can be told."""
+def _has_settled(task, outcome, state):
+    """Whether evidence has settled on a strength, in a training that other units do not change."""
     model, settings, data = task
     ended = outcome.error is None and not (outcome.interrupted or outcome.asked)
     return (
@@ -62,7 +64,7 @@ def _worth_trying(task, outcome, state):
         and settings.adapts_alpha(model.network)
         and state.strength.alpha > 0
         and settings.invariant
-        and expects(model, data)
+        and not data.whole_batches_only
     )
 
 
@@ -72,6 +74,7 @@ class _Trials:
     def __init__(self, task, start, validation, observer):
         self._task, self._start = task, start
         self._validation, self._observer = validation, observer
+        self._judge = judge_of(task, validation)
 
     def best(self, outcome, state):
         """The best fit, as `run_with_trials` returns it; the first one is given.
@@ -80,21 +83,32 @@ class _Trials:
         """
         self._fit, self._value = (outcome, state), None
         try:
-            self._value = compared_by(self._task, state)
-            if not self._improves(WEAKER):
-                self._improves(STRONGER)
+            self._value = self._judge.value(state)
+            self._try_all()
         except KeyboardInterrupt:
             outcome, state = self._fit
-            return replace(outcome, interrupted=True), state, self._value
+            return replace(outcome, interrupted=True), state
         except (MemoryError, np.linalg.LinAlgError, FloatingPointError):
             # What has been fitted is not lost with what was only tried.
             pass
-        return *self._fit, self._value
+        return self._fit
+
+    def _try_all(self):
+        model, settings, data = self._task
+        deep = model.network.topology.n_hidden_levels > 1
+        if deep and settings.whole_batches(data.X.shape[0]):
+            self._try(self._alpha)
+        if self._judge.can_tell and not self._improves(WEAKER):
+            self._improves(STRONGER)
+
+    @property
+    def _alpha(self):
+        return self._fit[1].strength.alpha
 
     def _improves(self, factor):
         """Whether a fit of so many times the strength is better; if so go on like this."""
         steps = 0
-        while steps < MOST_IN_A_ROW and self._try(factor * self._fit[1].strength.alpha):
+        while steps < MOST_IN_A_ROW and self._try(factor * self._alpha):
             steps += 1
         return steps > 0
 
@@ -102,16 +116,25 @@ class _Trials:
         """Whether a fit with that strength is the best so far."""
         state = self._start.fork()
         state.history.resume()
+        # What differs by rounding errors, since data came in other units, becomes the same: fits
+        # that are held by their penalty from the first pass on may let such differences grow.
+        alpha = _rounded(alpha)
         state.strength = Strength(alpha, fixed=True)
+        state.coordinates = replace(state.coordinates, rounded=True)
         outcome = run(self._task, state, self._validation)
         if outcome.interrupted:
             raise KeyboardInterrupt
         if outcome.error is not None:
             return False
-        value, best = compared_by(self._task, state), self._value
+        value = self._judge.value(state)
         if self._observer is not None:
-            self._observer.tried(alpha, value, best)
-        if value < (best if isinstance(best, tuple) else BETTER * best):
+            self._observer.tried(alpha, self._judge.verdict(value, self._value))
+        state.coordinates = self._start.coordinates
+        better = self._judge.prefers(value, self._value)
+        if better:
             self._fit, self._value = (outcome, state), value
-            return True
-        return False
+        return better
+
+
+def _rounded(alpha):
+    return float(2 ** (np.round(STRENGTHS_AN_OCTAVE * np.log2(alpha)) / STRENGTHS_AN_OCTAVE))

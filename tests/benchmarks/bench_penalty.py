@@ -187,7 +187,7 @@ if __name__ == "__main__":
     print("|---" * (1 + len(REGRESSIONS) + len(CLASSES)) + "|")
     with threadpool_limits(1):
         print_row("default", scores(n_levels))
-        with mock.patch.object(trials, "_worth_trying", lambda *arguments: False):
+        with mock.patch.object(trials, "_has_settled", lambda *arguments: False):
             if n_levels == 1:
                 print_one_level()
             else:

@@ -10,7 +10,7 @@ from .curvature import Curvature
 from .l2 import Strength
 from .noise import Noise
 
-# The temperature is 1 / (1 + CROWDING * weights per row), at least COLDEST. Each block counts
+# The temperature is 1 / (1 + CROWDING * weights per target), at least COLDEST. Each block counts
 # the directions that its unit shares with others: the fewer rows there are, the more of what is
 # counted they do not determine. Labels are told from noise by fewer rows than numbers.
 CROWDING, CROWDING_OF_LABELS, COLDEST = 0.25, 0.015, 0.5
@@ -45,7 +45,7 @@ class Evidence:
     backpropagated metric times the number of samples, the most probable a satisfies
     ``a = T s^2 g / sum z^2`` where ``g = sum_i l_i / (l_i + a)`` counts the directions
     that the data determine, l_i being the eigenvalues of that curvature, and s^2 is the
-    noise variance (MacKay, *Neural Computation* 4, 1992). T is a temperature (`temperature`), 1
+    noise variance (MacKay, *Neural Computation* 4, 1992). T is a `temperature`, 1
     where there are many rows for each weight and down to 1/2 where there are few: g, a sum over
     blocks, is then more than they can determine. Of numbers it is twice that where there are
     several hidden levels.
@@ -82,8 +82,8 @@ class Evidence:
         Whether there were others: there is something to see before the first pass.
     features : float or ndarray of shape (n_inputs,)
         Mean of the Gamma prior of the features' factors.
-    temperature : float
-        T of one hidden level; see `temperature`.
+    n_weights : float
+        Of sources that vary.
     deep : bool
         Whether several learn numbers.
     """
@@ -94,7 +94,7 @@ class Evidence:
         n_passes=0,
         learnt=False,
         features=1.0,
-        temperature=1.0,
+        n_weights=0.0,
         deep=False,
     ):
         self.n_passes, self._whole = n_passes, steps_a_pass == 1
@@ -103,9 +103,7 @@ class Evidence:
         self._every = -(-EVERY // steps_a_pass)
         self._last = self._first + SEARCH
         self.features = features
-        self.temperature = OF_DEEP * temperature if deep else temperature
-        # In units of the noise.
-        self._start = START_OF_DEEP if deep else START
+        self._n_weights, self._deep = n_weights, deep
 
     @property
     def searching(self):
@@ -144,8 +142,10 @@ class Evidence:
         penalty = objective.penalty
         if self._blank:
             noise, _ = Noise.measured(objective, evaluation)
-            unit = noise.unit(0.0)
-            alpha = penalty.strength.alpha if penalty.strength.fixed else self._start * unit
+            unit, alpha = noise.unit(0.0), penalty.strength.alpha
+            if not penalty.strength.fixed:
+                # All targets of a row pull at the weights that they share.
+                alpha = noise.n_targets * (START_OF_DEEP if self._deep else START) * unit
             found = replace(penalty.strength, alpha=alpha, noise_unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))
@@ -162,6 +162,19 @@ class Evidence:
         features = self._of_features(penalty, curvature, alpha)
         noise_unit = curvature.noise_unit(alpha)
         return replace(penalty.strength, alpha=alpha, features=features, noise_unit=noise_unit)
+
+    def temperature(self, noise, n_rows):
+        """T, the lower, the fewer targets there are for the weights.
+
+        Parameters
+        ----------
+        noise : Noise
+        n_rows : float
+            Those that are observations.
+        """
+        crowding = CROWDING if noise.scale_is_free else CROWDING_OF_LABELS
+        found = max(COLDEST, 1 / (1 + crowding * self._n_weights / (noise.n_targets * n_rows)))
+        return OF_DEEP * found if self._deep else found
 
     @staticmethod
     def _held(penalty, curvature):
@@ -186,11 +199,12 @@ class Evidence:
             return np.nan
 
         power = selectivity(curvature.n_hidden_levels)
+        temperature = self.temperature(curvature.noise, penalty.weight)
 
         def asked(alpha):
             free, counted, size = curvature.weighed(alpha, power)
             per_square = counted / size if size else 0.0
-            wanted = self.temperature * curvature.noise.variance(free) * per_square
+            wanted = temperature * curvature.noise.variance(free) * per_square
             return max(wanted, LEAST_STRENGTH * curvature.noise.unit(free))
 
         found = _crossing(asked, least)
@@ -201,7 +215,8 @@ class Evidence:
     def _of_features(self, penalty, curvature, alpha):
         """Factors of the features' strengths, (n_inputs,)."""
         free, before = curvature.free(alpha), penalty.strength.features
-        tempered = self.temperature * curvature.noise.variance(free)
+        temperature = self.temperature(curvature.noise, penalty.weight)
+        tempered = temperature * curvature.noise.variance(free)
         if penalty.strength.fixed and free > 0:
             # At which the equation would hold for all of them.
             tempered = alpha * curvature.size / free
@@ -215,20 +230,6 @@ class Evidence:
         penalised = size.sum() if before is None else size @ before
         factors *= safe_divide(penalised, factors @ size)
         return np.where(links > 0, factors, 1.0)
-
-
-def temperature(weights_a_row, numbers):
-    """T of `Evidence`, lower where rows are few for the weights.
-
-    Parameters
-    ----------
-    weights_a_row : float
-        How many weights of sources that vary there are for each row.
-    numbers : bool
-        Whether targets are numbers or counts, and no labels.
-    """
-    crowding = CROWDING if numbers else CROWDING_OF_LABELS
-    return max(COLDEST, 1 / (1 + crowding * weights_a_row))
 
 
 def selectivity(n_hidden_levels):

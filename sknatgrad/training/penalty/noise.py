@@ -62,12 +62,15 @@ class Noise:
         Of the residuals as they are.
     n_observed : float
         Independent observations.
+    n_targets : float
+        Independent targets of a row; 1 where there is one class.
     scale_is_free : bool
         Whether the output leaves it to the residuals how noisy targets are.
     """
 
     dispersion: float
     n_observed: float
+    n_targets: float
     scale_is_free: bool
 
     @classmethod
@@ -94,7 +97,8 @@ class Noise:
             together, count = _of_labels(moments, len(squares))
             dispersion = float(safe_divide(squares.sum(), expected.sum()))
             dispersion = together * dispersion ** (POWER_OF_DEEP if deep else POWER)
-        return cls(dispersion, objective.penalty.weight * count, free), others
+        n_targets = count if objective.output.independent else 1.0
+        return cls(dispersion, objective.penalty.weight * count, n_targets, free), others
 
     def unit(self, free):
         """Of the loss: the variance, or 1 where the output knows how noisy it is."""

@@ -1,0 +1,103 @@
+"""What tells whether a fit with another penalty is better."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..numerics.overflow import quiet
+from ..numerics.single_thread import single_thread
+from .assembly import make_objective
+from .comparison import compared_by, expects
+from .data.dataset import Data
+from .state import Task
+
+# Of the loss, what a better fit has at most; and standard errors of the difference that it makes
+# on held-out rows, at least.
+BETTER, SIGNIFICANT = 0.95, 2.0
+
+
+def judge_of(task, validation=None):
+    """The judge of fits on the rows of a task: held-out rows, where there are some.
+
+    Has ``value(state)``, what it judges by, ``prefers(value, best)``, and ``verdict(value,
+    best)``, a line for the user; ``can_tell`` is False where it knows nothing.
+    """
+    if validation is not None:
+        return ByHeldOut(task, validation[0])
+    return ByExpectation(task) if expects(task.model, task.data) else Blind()
+
+
+@dataclass(frozen=True)
+class ByExpectation:
+    """By the loss that is expected on new rows; see `compared_by`."""
+
+    task: Task
+
+    can_tell = True
+
+    def value(self, state):
+        return compared_by(self.task, state)
+
+    def prefers(self, value, best):
+        return value < BETTER * best
+
+    def verdict(self, value, best):
+        return f"expected loss {value:.4g}, the best had {best:.4g}"
+
+
+@dataclass(frozen=True)
+class ByHeldOut:
+    """By the losses of single held-out rows, at the pass with the best score.
+
+    The best of many passes looks the better, the fewer rows there are: so a gain must be more
+    than chance.
+    """
+
+    task: Task
+    rows: Data
+
+    can_tell = True
+
+    @single_thread()
+    @quiet()
+    def value(self, state):
+        coordinates = replace(state.coordinates, rounded=False)
+        objective = make_objective(self.task._replace(data=self.rows), coordinates)
+        parameters = state.path.average
+        output = self.task.model.output.with_parameters(
+            parameters[self.task.model.network.topology.n_parameters :]
+        )
+        losses = output.loss(
+            objective.output_values(parameters), objective.encoded_target(slice(None))
+        )
+        return losses * state.units.reported
+
+    def prefers(self, value, best):
+        gain, share = best - value, self._share
+        mean = share @ gain
+        error = np.sqrt(share**2 @ np.square(gain - mean))
+        enough = (1 - BETTER) * np.abs(share @ best)
+        return bool(mean > max(enough, SIGNIFICANT * error))
+
+    def verdict(self, value, best):
+        return f"held-out loss {self._share @ value:.4g}, the best had {self._share @ best:.4g}"
+
+    @property
+    def _share(self):
+        weight = np.ones(self.rows.X.shape[0]) if self.rows.weight is None else self.rows.weight
+        return weight / weight.sum()
+
+
+class Blind:
+    """Where nothing tells: what is tried once is kept."""
+
+    can_tell = False
+
+    def value(self, state):
+        return None
+
+    def prefers(self, value, best):
+        return True
+
+    def verdict(self, value, best):
+        return "kept"
