@@ -28,6 +28,7 @@ from sknatgrad import METRICS, OUTPUTS, RiemannianMLPClassifier, Topology, get_m
 from sknatgrad.estimators._callbacks import PassObserver
 from sknatgrad.estimators._held_out import hold_out
 from sknatgrad.network import ACTIVATIONS
+from sknatgrad.network.activations import Activation
 from sknatgrad.training import History, Objective
 from sknatgrad.training.data.dataset import Data
 
@@ -1214,6 +1215,51 @@ def test_warm_starts_hold_out_the_same_rows(monkeypatch, connectivity):
     clf.fit(X, y).fit(X, y)
     (_, first), (_, second) = parts
     np.testing.assert_array_equal(first.X, second.X)
+
+
+MASKS = [np.eye(2, 5) + np.eye(2, 5, 2), np.ones((5, 3))]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "same", "other"),
+    [
+        ("hidden_layer_sizes", 5, [(5,), np.array([5]), (np.int64(5),)], (6,)),
+        ("activation", "tanh", [["tanh"], ACTIVATIONS["tanh"]], "logistic"),
+        ("connectivity", 1, [np.int64(1)], 1.0),
+        ("connectivity", MASKS, [[m.T.copy().T > 0 for m in MASKS]], [MASKS[0][::-1], MASKS[1]]),
+    ],
+)
+def test_the_same_network_in_other_words(name, value, same, other):
+    """Goes on, in warm fits and streams; another one is refused."""
+    X, y = clouds()
+    settings = {"hidden_layer_sizes": (5,), "warm_start": True, "max_iter": 1, name: value}
+    clf = RiemannianMLPClassifier(**settings).fit(X, y)
+    for spelling in same:
+        clf.set_params(**{name: spelling}).fit(X, y).partial_fit(X, y)
+    with pytest.raises(ValueError, match="have changed"):
+        clf.set_params(**{name: other}).fit(X, y)
+
+
+def test_parts_that_hold_functions():
+    """Nothing is pickled before it must be; what is no activation is called so."""
+
+    class Of(Activation):
+        def __init__(self, function, slope):
+            self.function, self.slope = function, slope
+
+        def fill(self, v, a, r):
+            a[...], r[...] = self.function(v), self.slope(v)
+
+    X, y = clouds()
+    sine = Of(lambda v: np.sin(v), lambda v: np.cos(v))
+    clf = make(activation=sine, max_iter=20, warm_start=True).fit(X, y)
+    assert clf.fit(X, y).score(X, y) > 0.8
+    for parameters, message in (
+        ({"activation": lambda v: v}, "Unknown activation"),
+        ({"connectivity": (m for m in ())}, "connectivity can't be used"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(**parameters).fit(X, y)
 
 
 def test_warm_start_refuses_other_classes():

@@ -2,10 +2,11 @@
 
 from numbers import Integral
 
-import joblib
 import numpy as np
+from scipy import sparse
 
 from ..network import Topology
+from ..network.activations import get_activation
 from ..training.by_value import by_value
 
 # The links a unit of the paper's sparse auto-encoder.
@@ -73,14 +74,38 @@ def _topology(connectivity, sizes, rng):
 
 
 def architecture_key(estimator, output):
-    """A hash of what the network of an estimator depends on besides the numbers of its ends.
+    """What the network of an estimator depends on besides the numbers of its ends, by value.
 
-    `output` is what the estimator's parameter of that name stands for.
+    Equal for equal networks, however their parameters are spelt. `output` is what the estimator's
+    parameter of that name stands for.
+
+    Raises
+    ------
+    ValueError
+        If hidden sizes or activations can't be used.
     """
-    connectivity, hidden = estimator.connectivity, estimator.hidden_layer_sizes
-    if isinstance(connectivity, list | tuple | Topology):
-        hidden = None
+    connectivity, hidden = estimator.connectivity, None
+    if not isinstance(connectivity, list | tuple | Topology):
+        hidden = layer_sizes(0, estimator.hidden_layer_sizes, 0)
     reading = output.name, output.activation, estimator.output, estimator.output_activation
     # Only the regressor has a parameter that says which loss.
     loss = vars(estimator).get("loss")
-    return joblib.hash(by_value((estimator.activation, connectivity, hidden, reading, loss)))
+    activations = _activations(estimator.activation)
+    return by_value((activations, _links(connectivity), hidden, reading, loss))
+
+
+def _activations(activation):
+    """That of each hidden level, or the one of all."""
+    several = isinstance(activation, list | tuple)
+    each = [by_value(get_activation(one)) for one in (activation if several else [activation])]
+    return each[:1] if all(one == each[0] for one in each) else each
+
+
+def _links(connectivity):
+    """Masks as the places where they are not 0; a number of links, which 1 is, is no density."""
+    if isinstance(connectivity, Integral):
+        return "links a unit", int(connectivity)
+    if not isinstance(connectivity, list | tuple):
+        return connectivity
+    masks = (sparse.csr_array(mask) for mask in connectivity)
+    return [(mask.shape, np.stack(mask.nonzero())) for mask in masks]

@@ -240,20 +240,21 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
 
     def _plan(self, targets, data, rng, keep):
         """The `Plan` of a fit of these rows: of the network that there is, if it is to `keep`."""
-        output, key = targets.output, architecture_key(self, targets.output)
+        output = targets.output
         sizes = layer_sizes(data.X.shape[1], self.hidden_layer_sizes, targets.n_units)
         if keep:
-            self._check_same_architecture(sizes, key)
+            self._check_same_architecture(sizes, output)
             network = self._network
         else:
             topology = build_topology(self.connectivity, sizes, rng)
             network = Network.build(topology, self.activation, output.activation)
         self._check_network(network.topology)
+        key = architecture_key(self, output)
         return Plan(targets, network, key, self._settings(network.topology), data.X.dtype)
 
-    def _check_same_architecture(self, sizes, key):
+    def _check_same_architecture(self, sizes, output):
         ends = self.topology_.n_inputs, self.topology_.n_outputs
-        if self._architecture != key or ends != (sizes[0], sizes[-1]):
+        if self._architecture != architecture_key(self, output) or ends != (sizes[0], sizes[-1]):
             raise ValueError(
                 "hidden_layer_sizes, activation, connectivity, output, loss or the number of "
                 "features or outputs have changed since the network was fitted: set them back, "

@@ -17,7 +17,7 @@ class Plan:
     ----------
     targets : ClassTargets, NumericTargets or OwnTargets
     network : Network
-    architecture : str
+    architecture : tuple
         What it was made for; see `architecture_key`.
     settings : Settings
     dtype : numpy dtype
@@ -26,7 +26,7 @@ class Plan:
 
     targets: object
     network: Network
-    architecture: str
+    architecture: tuple
     settings: Settings
     dtype: np.dtype
 
