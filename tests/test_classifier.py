@@ -1386,6 +1386,30 @@ def test_callbacks_see_every_pass(parameters):
         assert clf.loss_curve_ == plain.loss_curve_[:n_passes]
 
 
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 10}, {"n_init": 2}], ids=repr)
+def test_callbacks_are_given_fitted_estimators(parameters):
+    """As if the fit had stopped there, after another one too: they say so, and go on learning."""
+    pytest.importorskip("sklearn.callback")
+    kept = []
+
+    class Keeper(Recorder):
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None, **data):
+            if context.task_name == "pass":
+                kept.append(fitted_estimator)
+
+    X, y = clouds()
+    clf = make(max_iter=4, **NO_STOP, **parameters).fit(X, y)
+    clf.set_params(max_iter=3, alpha=2.0, warm_start=True).set_callbacks(Keeper()).fit(X, y)
+    for number, at_pass in enumerate(kept):
+        assert at_pass.alpha_ == 2.0 and at_pass.n_iter_ == number % 3 + 1
+        assert len(at_pass.loss_curve_) == 4 + at_pass.n_iter_ and at_pass.n_outputs_ == 3
+        assert at_pass.t_ == (4 + at_pass.n_iter_) * len(X)
+        before = at_pass.loss(X, y)
+        at_pass.set_callbacks().partial_fit(X, y)
+        assert at_pass.loss(X, y) < before + 0.01
+    np.testing.assert_array_equal(clf.loss_curve_[:5], kept[0].loss_curve_[:5])
+
+
 def test_callbacks_after_failure_and_interrupt():
     """An interrupted callback ends the fit like Ctrl-C; a failed fit can be repeated."""
     pytest.importorskip("sklearn.callback")

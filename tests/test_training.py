@@ -858,7 +858,7 @@ def test_overflow_keeps_the_pass_before(bad):
     trainer = Trainer(Scripted([3, 2, bad, 1]), History(), Stopping(4, 0.0, 9))
     outcome = trainer.run()
     assert outcome.n_iter == 2 and outcome.loss == 2 and "non-finite" in str(outcome.error)
-    assert trainer.parameters[0] == 2 and trainer.n_rejected == 2
+    assert trainer.parameters[0] == 2 and trainer.reached.n_rejected == 2
     assert trainer.history.losses == [3, 2] and len(trainer.history.rates) == 2
 
 

@@ -5,6 +5,7 @@ import warnings
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import joblib
@@ -153,14 +154,16 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
-        watchers = observer.of_starts(self.n_init, plan.attributes)
+        before = self.t_ if warm else 0
+        fitted = partial(plan.fitted, seen=before, n_samples=n_samples)
+        watchers = observer.of_starts(self.n_init, fitted)
         task = Task(plan.model, settings, data)
         calls = [
             (task, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, watchers, strict=True)
         ]
         outcome, state = best_start(calls, self.n_jobs)
-        return plan, outcome, state, (self.t_ if warm else 0) + outcome.n_iter * n_samples
+        return plan, outcome, state, before + outcome.n_iter * n_samples
 
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
@@ -262,32 +265,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             )
 
     def _store(self, plan, outcome, state, seen):
-        history, topology = state.history, plan.network.topology
-        with np.errstate(under="ignore"):
-            parameters = state.coordinates.outward(state.path.average)
-        fitted = {
-            **plan.attributes,
-            "_state": state,
-            "_parameters": parameters,
-            "alpha_": state.strength.alpha,
-            "feature_alpha_": state.strength.of_features(topology.n_inputs),
-            "n_iter_": outcome.n_iter,
-            "t_": seen,
-            "loss_": outcome.loss,
-            "loss_curve_": history.losses,
-            "best_loss_": outcome.loss if history.best_loss is None else history.best_loss,
-            "validation_scores_": history.validation_scores if history.held_out else None,
-            "validation_loss_curve_": history.validation_losses if history.held_out else None,
-            "best_validation_score_": history.best_score,
-            "learning_rate_curve_": history.rates,
-            "time_curve_": history.times,
-            "n_rejected_steps_": history.n_rejected,
-            "n_layers_": len(topology.levels) + 1,
-            "n_outputs_": topology.n_outputs,
-            "out_activation_": plan.targets.output.link_name,
-        }
         # At once: an interrupt may come anywhere.
-        vars(self).update(fitted)
+        vars(self).update(plan.fitted(outcome, state, seen))
 
     @property
     def output_coefs_(self):

@@ -58,17 +58,17 @@ class PassObserver:
 
     def __init__(self, verbose=False, context=None, start=None, **data):
         self.verbose, self._context, self._data = verbose, context, data
-        self._start, self._pass, self._untrained = start, None, {}
+        self._start, self._pass, self._fitted = start, None, None
 
-    def of_starts(self, n_starts, untrained):
+    def of_starts(self, n_starts, fitted):
         """One observer a start, made before any is sent to another process.
 
-        `untrained` are attributes of the estimator besides its parameters.
+        ``fitted(outcome, state)`` are the attributes of an estimator that has ended so.
         """
         several = n_starts > 1
         starts = [self._of_start(number) for number in range(n_starts)] if several else [self]
         for start in starts:
-            start._untrained = untrained
+            start._fitted = fitted
         return starts
 
     def _of_start(self, number):
@@ -88,10 +88,10 @@ class PassObserver:
         if self._context is not None:
             self._context.call_on_fit_task_begin(**self._data)
 
-    def end_start(self, parameters):
-        """After one start among several; `parameters` computes those it ended with."""
+    def end_start(self, ended):
+        """After one start among several; `ended` makes its outcome and state."""
         if self._context is not None:
-            self._end(self._context, parameters)
+            self._end(self._context, ended)
 
     def begin(self):
         """Before a pass."""
@@ -99,18 +99,17 @@ class PassObserver:
             self._pass = self._context.subcontext(task_name="pass")
             self._pass.call_on_fit_task_begin(**self._data)
 
-    def end(self, number, loss, score, parameters):
-        """After a pass; `parameters` computes them. True asks to stop."""
+    def end(self, number, loss, score, ended):
+        """After a pass; `ended` makes outcome and state if it is the last. True asks to stop."""
         if self.verbose:
             print(f"{self._prefix}Iteration {number}, loss = {loss:.8f}")
             if score is not None:
                 print(f"{self._prefix}Validation score: {score:f}")
-        return self._pass is not None and self._end(self._pass, parameters)
+        return self._pass is not None and self._end(self._pass, ended)
 
-    def _end(self, context, parameters):
+    def _end(self, context, ended):
         return context.call_on_fit_task_end(
-            **self._data,
-            reconstruction_attributes=lambda: {**self._untrained, "_parameters": parameters()},
+            **self._data, reconstruction_attributes=lambda: self._fitted(*ended())
         )
 
     def tried(self, alpha, verdict):

@@ -17,7 +17,6 @@ from .assembly import (
     make_stopping,
     make_validator,
 )
-from .data.coordinates import Coordinates
 from .first_rows import FirstRows
 from .history import History
 from .orientation import oriented
@@ -32,7 +31,7 @@ from .start import (
 )
 from .state import TrainingState
 from .steps.path import Path
-from .trainer import Trainer
+from .trainer import Outcome, Trainer
 from .units import LossUnits
 
 # Passes of `partial_fit` whose losses are remembered.
@@ -134,8 +133,8 @@ def run(task, state, validation=None, observer=None):
         Held-out rows, and a score of (bound output, output pre-activations, encoded
         target, weight); minus the loss without it.
     observer : object, optional
-        As in `Trainer`, but given a function that computes parameters for the data as
-        given in place of the path.
+        As in `Trainer`, but given a function in place of what was reached, which makes the
+        `Outcome` and the state of a training that had stopped there.
 
     Returns
     -------
@@ -153,16 +152,12 @@ def run(task, state, validation=None, observer=None):
         passes = make_passes(task, objective, state)
     validate = None if validation is None else make_validator(task, state, *validation)
     stopping = make_stopping(task, state, validation)
-    watched = None if observer is None else _Watched(observer, state.coordinates)
+    watched = None if observer is None else _Watched(observer, state)
     evidence = make_evidence(task.data, state, passes) if adapts else None
     reported = state.units.reported
     trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
     outcome = trainer.run()
-    state.path = trainer.path
-    state.history.n_rejected += trainer.n_rejected
-    if adapts:
-        strength = trainer.strength.times(1 / state.units.alpha)
-        state.strength = replace(strength, n_passes=evidence.n_passes)
+    _bring_to(state, trainer.reached)
     if settings.streaming:
         state.history.keep_last(LONGEST_STREAM)
     return outcome
@@ -183,17 +178,28 @@ def _prepared(task, state, adapts):
     return task._replace(data=data)
 
 
+def _bring_to(state, reached):
+    """Bring a state to where the passes have come."""
+    state.path = reached.path
+    state.history.n_rejected += reached.n_rejected
+    if reached.strength is not None:
+        state.strength = reached.strength.times(1 / state.units.alpha)
+
+
 @dataclass(frozen=True)
 class _Watched:
-    """An observer that gets parameters for the data as given."""
+    """An observer that is told where a fit would be if it had stopped here."""
 
     observer: object
-    coordinates: Coordinates
+    state: TrainingState
 
     def begin(self):
         self.observer.begin()
 
-    def end(self, number, loss, score, path):
-        return self.observer.end(
-            number, loss, score, lambda: self.coordinates.outward(path.average)
-        )
+    def end(self, loss, score, reached):
+        def ended():
+            state = self.state.fork()
+            _bring_to(state, reached)
+            return Outcome(reached.n_iter, loss), state
+
+        return self.observer.end(reached.n_iter, loss, score, ended)

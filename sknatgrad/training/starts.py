@@ -68,7 +68,7 @@ def _watched(number, *call):
     try:
         if outcome.error is None:
             value = compared_by(task, state)
-        observer.end_start(lambda: state.coordinates.outward(state.path.average))
+        observer.end_start(lambda: (outcome, state))
     except KeyboardInterrupt:
         # The start itself has ended.
         outcome = replace(outcome, interrupted=True)

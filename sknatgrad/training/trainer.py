@@ -1,6 +1,6 @@
 """Passes over the data until nothing is gained, time is up or the user stops."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,8 +40,18 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Reached:
-    """Where training is after its last whole pass."""
+class Reached:
+    """Where training is after its last whole pass.
+
+    Attributes
+    ----------
+    n_iter : int
+    path : Path
+    strength : Strength or None
+        Of the penalty, where evidence chooses it.
+    n_rejected : int
+        Steps that were not taken.
+    """
 
     n_iter: int
     path: object
@@ -61,8 +71,8 @@ class Trainer:
         Takes parameters, returns (score, loss) on held-out data. What counts is then
         the best score, and of equal scores the lowest loss: its parameters are kept.
     observer : object, optional
-        Told of each pass: ``begin()`` before it, ``end(number, loss, score or None,
-        path)`` after it; a true value stops the training.
+        Told of each pass: ``begin()`` before it, ``end(loss, score or None, reached)``
+        after it; a true value stops the training.
     evidence : Evidence, optional
         Chooses the strength of the penalty now and then.
     unit : float
@@ -70,8 +80,8 @@ class Trainer:
 
     Attributes
     ----------
-    path : Path
-        After the last completed pass; the best one if there is a validation.
+    reached : Reached
+        After the last completed pass; the path of the best one if there is a validation.
     best : float
         Lowest penalised loss (with its sign changed), or highest validation score.
     """
@@ -112,28 +122,22 @@ class Trainer:
         return self._reached.n_iter
 
     @property
-    def n_rejected(self):
-        """Steps in them that were not taken."""
-        return self._reached.n_rejected
-
-    @property
-    def strength(self):
-        """Of the penalty in the last of them, where evidence chooses it; else None."""
-        return self._reached.strength
-
-    @property
-    def path(self):
-        """After the last of them; the best one, once there is a validation."""
-        return self._reached.path if self._best_path is None else self._best_path
+    def reached(self):
+        """Where they have come; its path is the best one, once there is a validation."""
+        best = self._best_path
+        return self._reached if best is None else replace(self._reached, path=best)
 
     def _now(self, n_iter):
-        strength = None if self.evidence is None else self.passes.objective.penalty.strength
-        return _Reached(n_iter, self.passes.path, strength, self.passes.n_rejected)
+        strength = None
+        if self.evidence is not None:
+            strength = self.passes.objective.penalty.strength
+            strength = replace(strength, n_passes=self.evidence.n_passes)
+        return Reached(n_iter, self.passes.path, strength, self.passes.n_rejected)
 
     @property
     def parameters(self):
-        """Those of the path."""
-        return self.path.average
+        """Those of the path that was reached."""
+        return self.reached.path.average
 
     def _loss(self):
         """Training loss of the last pass, as in the history; without one, of the start."""
@@ -198,8 +202,7 @@ class Trainer:
         """Tell the observer of the last pass; whether it asks to stop."""
         if self.observer is None:
             return False
-        last = self.n_iter, self.history.losses[-1], score, self._reached.path
-        return bool(self.observer.end(*last))
+        return bool(self.observer.end(self.history.losses[-1], score, self._reached))
 
     def _stalled(self, value, loss):
         """Whether too many passes in a row have gained nothing.
