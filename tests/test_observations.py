@@ -51,6 +51,10 @@ def test_observations_that_rows_stand_for(X, weight, counts, want):
     assert part(slice(None)).n_observed() == pytest.approx(want)
     pieces = [part(slice(0, 2)), part(slice(2, 3)), part(slice(3, 6))]
     assert effective_sample_size([piece.census(True) for piece in pieces]) == pytest.approx(want)
+    if X is ALIKE:
+        independent = [piece.census(False) for piece in pieces]
+        assert all(len(census.weight) <= 1 for census in independent)
+        assert effective_sample_size(independent, copies=False) == pytest.approx(want)
 
 
 def test_agreement_is_that_of_pairs():

@@ -33,9 +33,12 @@ class TrainingData(ABC):
         Whether rows are their own targets.
     has_classes : bool
         Whether targets are class numbers.
+    largest_census : float
+        Number of rows up to which copies among them are looked for.
     """
 
     whole_batches_only = False
+    largest_census = np.inf
 
     @cached_property
     def moments(self):
@@ -60,7 +63,8 @@ class TrainingData(ABC):
         `copies` says whether to look for rows that are copies; those which are their own targets
         do not tell.
         """
-        copies = copies and not self.reconstructs
+        few = self.X.shape[0] <= self.largest_census
+        copies = copies and few and not self.reconstructs
         return effective_sample_size(self._censuses(copies), copies)
 
     @abstractmethod
@@ -166,14 +170,14 @@ class Data(TrainingData):
         return [self.census(copies)]
 
     def census(self, copies):
-        """The rows that weigh, as a `Census`; if not for `copies`, without digests."""
-        n_rows = self.X.shape[0]
-        weight = np.ones(n_rows) if self.weight is None else self.weight
+        """The `Census` of these rows."""
+        weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
         counts = weight if self.counts is None else self.counts
-        alike = np.zeros((2, n_rows, 1))
         if copies:
-            alike = digests(self.X), digest(self.target.T.reshape(n_rows, -1))
-        return Census(*(values[weight > 0] for values in (*alike, weight, counts)))
+            targets = self.target.T.reshape(len(weight), -1)
+            return Census.of(digests(self.X), digest(targets), weight, counts)
+        unknown = np.zeros((len(weight), 1))
+        return Census.of(unknown, unknown[:, 0], weight, counts).together()
 
     def in_units_of(self, unit):
         if self.weight is None and unit == 1.0:

@@ -27,23 +27,54 @@ class Census(NamedTuple):
     target : ndarray of uint64, (n_samples,)
         `digest` of the targets.
     weight : ndarray of shape (n_samples,)
-    counts : ndarray of shape (n_samples,)
-        How many observations a row may stand for, if these are whole numbers.
+    counts, rows : ndarray of shape (n_samples,)
+        How many observations a row may stand for, if counts are whole numbers; and if not.
+    whole : ndarray of bool, (n_samples,)
+        Whether they are.
     """
 
     parts: np.ndarray
     target: np.ndarray
     weight: np.ndarray
     counts: np.ndarray
+    rows: np.ndarray
+    whole: np.ndarray
+
+    @classmethod
+    def of(cls, parts, target, weight, counts):
+        """That of the rows that weigh."""
+        weighing = weight > 0
+        counts = counts[weighing]
+        whole = counts.max(initial=0) <= _LARGEST_COUNT and (counts == np.round(counts)).all()
+        of_rows = counts, np.ones(len(counts)), np.full(len(counts), whole)
+        return cls(parts[weighing], target[weighing], weight[weighing], *of_rows)
+
+    def together(self):
+        """One entry for all of them, where copies are not looked for."""
+        if not len(self.weight):
+            return self
+        first = {name: getattr(self, name)[:1] for name in ("parts", "target", "whole")}
+        weight = self.weight.sum(keepdims=True)
+        counts, rows = (np.array([kish(self.weight, c)]) for c in (self.counts, self.rows))
+        return Census(weight=weight, counts=counts, rows=rows, **first)
+
+
+def kish(weight, counts):
+    """Kish's effective sample size ``(sum w)^2 / sum (w^2 / c)`` (*Survey Sampling*, 1965).
+
+    Of rows of weight w that stand for c observations each; 0 without rows.
+    """
+    # Squares of any weight are numbers, and sums of counts stay exact.
+    share = weight / float(power_of_two(weight.max(initial=0.0) or 1.0))
+    return float(safe_divide(share.sum() ** 2, np.sum(share**2 / counts)))
 
 
 def effective_sample_size(censuses, copies=True):
-    """How many observations there are in a data set.
+    """How many observations there are in a data set: the effective sample size of `kish`.
 
-    Kish's effective sample size ``(sum w)^2 / sum (w^2 / c)`` (*Survey Sampling*, 1965), where a
-    row of weight w stands for c observations: with n rows that weigh the same it is n, and the
-    less, the more their weights differ. Weights that are whole numbers are counts: a row of weight
-    3 is three rows. Others, and those of classes, say how much rows matter relative to each other.
+    With n rows that weigh the same it is n, and the less, the more their weights differ. Weights
+    that are whole numbers are counts: a row of weight 3 is three rows. Others, and those of
+    classes, say how much rows matter relative to each other.
 
     Rows that are alike are one observation each if they are independent, and one together, with
     their mean weight, if they are copies, as from oversampling or a bootstrap. The result lies
@@ -62,22 +93,15 @@ def effective_sample_size(censuses, copies=True):
     float
     """
     census = Census(*(np.concatenate(each) for each in zip(*censuses, strict=True)))
-    largest = census.weight.max(initial=0.0)
-    if not largest:
-        return 0.0
-    # Squares of any weight are numbers, and sums of counts stay exact.
-    weight, counts = census.weight / float(power_of_two(largest)), census.counts
-    if counts.max() > _LARGEST_COUNT or not (counts == np.round(counts)).all():
-        counts = np.ones(len(counts))
-    total = weight.sum() ** 2
-    independent = float(total / np.sum(weight**2 / counts))
-    if not copies:
+    counts = census.counts if census.whole.all() else census.rows
+    independent = kish(census.weight, counts)
+    if not copies or not independent:
         return independent
     kinds = _numbered(_joined(census.parts))
-    if kinds.max() + 1 == counts.sum():
+    of_kinds = np.bincount(kinds, counts)
+    if len(of_kinds) == counts.sum():
         return independent
-    once = np.bincount(kinds, weight) / np.bincount(kinds, counts)
-    copied = float(once.sum() ** 2 / np.sum(once**2))
+    copied = kish(np.bincount(kinds, census.weight) / of_kinds, np.ones(len(of_kinds)))
     share = overdetermined(kinds, census.parts, counts)
     share *= agreement(kinds, _numbered(census.target), counts)
     return (1 - share) * independent + share * copied

@@ -63,6 +63,8 @@ class PartitionedData(TrainingData):
     """
 
     whole_batches_only = True
+    # Sixty bytes each come from the workers.
+    largest_census = 1e6
     # They are in the pieces.
     weight = None
 
