@@ -20,11 +20,12 @@ def judge_of(task, validation=None):
     """The judge of fits on the rows of a task: held-out rows, where there are some.
 
     Has ``value(state)``, what it judges by, ``prefers(value, best)``, and ``verdict(value,
-    best)``, a line for the user; ``can_tell`` is False where it knows nothing.
+    best)``, a line for the user; ``compares_strengths`` is False if it can only tell fits with the
+    same strength apart.
     """
     if validation is not None:
         return ByHeldOut(task, validation[0])
-    return ByExpectation(task) if expects(task.model, task.data) else Blind()
+    return ByExpectation(task) if expects(task.model, task.data) else ByEvidence(task)
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ByExpectation:
 
     task: Task
 
-    can_tell = True
+    compares_strengths = True
 
     def value(self, state):
         return compared_by(self.task, state)
@@ -56,7 +57,7 @@ class ByHeldOut:
     task: Task
     rows: Data
 
-    can_tell = True
+    compares_strengths = True
 
     @single_thread()
     @quiet()
@@ -88,16 +89,23 @@ class ByHeldOut:
         return weight / weight.sum()
 
 
-class Blind:
-    """Where nothing tells: what is tried once is kept."""
+@dataclass(frozen=True)
+class ByEvidence:
+    """By the evidence of the data; see `compared_by`.
 
-    can_tell = False
+    It tells fits with the same strength apart, not strengths: fits that have collapsed have more
+    of it than those that are about to find a signal.
+    """
+
+    task: Task
+
+    compares_strengths = False
 
     def value(self, state):
-        return None
+        return compared_by(self.task, state)
 
     def prefers(self, value, best):
-        return True
+        return value < best
 
     def verdict(self, value, best):
-        return "kept"
+        return f"minus log-evidence {value:.4g}, the best had {best:.4g}"

@@ -28,8 +28,8 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     twice the strength.
 
     Networks with several hidden levels learn noise by heart before there is an estimate, and do
-    not forget it. Where batches are whole they begin anew with the strength that was found, and
-    hold it from the first pass on.
+    not forget it. So where batches are whole there is first a fit with the strength that was found,
+    held from the first pass on.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class _Trials:
         deep = model.network.topology.n_hidden_levels > 1
         if deep and settings.whole_batches(data.X.shape[0]):
             self._try(self._alpha)
-        if self._judge.can_tell and not self._improves(WEAKER):
+        if self._judge.compares_strengths and not self._improves(WEAKER):
             self._improves(STRONGER)
 
     @property
