@@ -1,7 +1,5 @@
 """How many observations rows stand for."""
 
-from hashlib import blake2b
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -154,7 +152,7 @@ def agreement(kinds, targets, counts):
 def digests(rows):
     """Numbers of the parts of each row, equal for equal parts.
 
-    Each part has every fourth column.
+    Each part has every fourth column; its number is the sum of those of its entries.
 
     Parameters
     ----------
@@ -165,7 +163,8 @@ def digests(rows):
     ndarray of uint64, (n_rows, 4)
     """
     each = _of_sparse if sparse.issparse(rows) else _of_dense
-    return np.concatenate(list(each(rows)))
+    columns = _mixed(np.arange(rows.shape[1], dtype=np.uint64))
+    return np.concatenate(list(each(rows, columns)))
 
 
 def digest(rows):
@@ -183,33 +182,40 @@ def _numbered(values):
     return np.unique(values, return_inverse=True)[1]
 
 
-def _of_dense(rows):
+def _of_dense(rows, columns):
     for _, block in blocks(rows):
-        # Adding 0 makes one zero of both.
-        yield _by_part([np.ascontiguousarray(block[:, i::_PARTS]) + 0 for i in range(_PARTS)])
+        entries = _of_entries(block, columns)
+        parts = [entries[:, i::_PARTS].sum(axis=1, dtype=np.uint64) for i in range(_PARTS)]
+        yield np.column_stack(parts)
 
 
-def _of_sparse(rows):
+def _of_sparse(rows, columns):
     for chunk in chunks(rows.shape[0], rows_of_part(rows)):
         block = sparse.csr_array(rows[chunk])
         block.sum_duplicates()
         block.eliminate_zeros()
-        parts = (block[:, i::_PARTS] for i in range(_PARTS))
-        yield _by_part(
-            [[_entries(part, *ends) for ends in pairwise(part.indptr)] for part in parts]
-        )
+        entries = _of_entries(block.data, columns[block.indices])
+        parts = []
+        for i in range(_PARTS):
+            sums = np.cumsum(np.where(block.indices % _PARTS == i, entries, 0), dtype=np.uint64)
+            parts.append(np.diff(np.append(np.uint64(0), sums)[block.indptr]))
+        yield np.column_stack(parts)
 
 
-def _entries(matrix, start, stop):
-    return matrix.indices[start:stop].tobytes() + matrix.data[start:stop].tobytes()
+def _of_entries(values, columns):
+    """Numbers of entries in columns that have such numbers."""
+    # Adding 0 makes one zero of both.
+    bits = np.ascontiguousarray(values, dtype=float) + 0.0
+    return _mixed(bits.view(np.uint64) ^ columns)
 
 
-def _by_part(parts):
-    """Digests of what is hashed of each row, part by part."""
-    columns = []
-    for number, rows in enumerate(parts):
-        # Equal contents of different parts are told apart, or sums would not tell rows apart.
-        salt = bytes([number])
-        each = (blake2b(row, digest_size=8, salt=salt).digest() for row in rows)
-        columns.append(np.frombuffer(b"".join(each), np.uint64))
-    return np.column_stack(columns)
+def _mixed(numbers):
+    """Numbers whose bits all depend on all bits, each from one only: overwrites them.
+
+    The last steps of the generator splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+    """
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers ^= numbers >> np.uint64(shift)
+        numbers *= np.uint64(factor)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers
