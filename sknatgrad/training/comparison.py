@@ -28,10 +28,8 @@ def compared_by(task, state):
     if state.history.best_held_out is not None:
         score, loss = state.history.best_held_out
         return -score, loss
-    task = task._replace(data=task.data.in_units_of(state.row_weight))
     model, settings, data = task
-    penalty = make_penalty(task, state) if state.strength.alpha > 0 else None
-    objective = make_objective(task, state.coordinates, penalty)
+    objective = penalised_objective(task, state)
     adapts = settings.adapts_alpha(model.network)
     if not (adapts and objective.penalises):
         return objective.evaluate(state.path.average).loss
@@ -39,6 +37,13 @@ def compared_by(task, state):
         return expected_loss(objective, objective.evaluate(state.path.average))
     objective = objective.sampled()
     return surprise(objective, objective.evaluate(state.path.average))
+
+
+def penalised_objective(task, state):
+    """What a fit has minimised."""
+    task = task._replace(data=task.data.in_units_of(state.row_weight))
+    penalty = make_penalty(task, state) if state.strength.alpha > 0 else None
+    return make_objective(task, state.coordinates, penalty)
 
 
 def expects(model, data):

@@ -7,8 +7,11 @@ import numpy as np
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
 from .assembly import make_objective
-from .comparison import compared_by, expects
+from .comparison import compared_by, expects, penalised_objective
 from .data.dataset import Data
+from .penalty.curvature import Curvature
+from .penalty.evidence import LEAST_FREE
+from .penalty.surprise import surprise
 from .state import Task
 
 # Of the loss, what a better fit has at most; and standard errors of the difference that it makes
@@ -91,18 +94,26 @@ class ByHeldOut:
 
 @dataclass(frozen=True)
 class ByEvidence:
-    """By the evidence of the data; see `compared_by`.
+    """By the evidence of the data; see `surprise`.
 
-    It tells fits with the same strength apart, not strengths: fits that have collapsed have more
-    of it than those that are about to find a signal.
+    It tells fits with the same strength apart, not strengths: fits that have collapsed, of which
+    the data determine next to nothing, have more of it than those that are about to find a signal.
+    So these are not preferred.
     """
 
     task: Task
 
     compares_strengths = False
 
+    @single_thread()
+    @quiet()
     def value(self, state):
-        return compared_by(self.task, state)
+        objective = penalised_objective(self.task, state)
+        evaluation = objective.evaluate(state.path.average)
+        curvature = Curvature(objective, evaluation)
+        if not curvature.free(objective.penalty.strength.alpha) >= LEAST_FREE:
+            return np.inf
+        return surprise(objective, evaluation, curvature)
 
     def prefers(self, value, best):
         return value < best

@@ -34,7 +34,7 @@ LIKENESS = 0.5
 _EXACT = 1e-10
 # An estimate needs at least so many directions that the data determine: with less, weights have
 # shrunk to 0 and the strength would grow without end.
-_LEAST_FREE = 1.0
+LEAST_FREE = 1.0
 
 
 class Evidence:
@@ -208,7 +208,7 @@ class Evidence:
             return max(wanted, LEAST_STRENGTH * curvature.noise.unit(free))
 
         found = _crossing(asked, least)
-        if curvature.free(found) >= _LEAST_FREE:
+        if curvature.free(found) >= LEAST_FREE:
             return found
         return least if penalty.strength.noise_unit is None else np.nan
 

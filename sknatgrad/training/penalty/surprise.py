@@ -5,7 +5,7 @@ import numpy as np
 from .curvature import Curvature
 
 
-def surprise(objective, evaluation):
+def surprise(objective, evaluation, curvature=None):
     """Minus the logarithm of the evidence, up to a constant.
 
     ``W loss / s^2 + K W ln(s^2) / 2 + sum_i ln(1 + l_i / a) / 2``, in the notation of
@@ -19,13 +19,16 @@ def surprise(objective, evaluation):
         With the penalty that was found; of all rows or of a sample of them.
     evaluation : Evaluation
         At the parameters that were.
+    curvature : Curvature, optional
+        There, if it is known.
 
     Returns
     -------
     float
         Nats.
     """
-    curvature, alpha = Curvature(objective, evaluation), objective.penalty.strength.alpha
+    curvature = curvature or Curvature(objective, evaluation)
+    alpha = objective.penalty.strength.alpha
     if not curvature.finite:
         return np.inf
     weight, unit = objective.penalty.weight, curvature.noise_unit(alpha)
