@@ -86,9 +86,10 @@ def test_chance_is_told_from_copies():
     assert overdetermined(kinds, parts[:, 1:], 3 * counts) == pytest.approx(1 - 0.5 / (5 / 6))
 
 
-def test_equal_rows_have_equal_digests(tmp_path):
+@pytest.mark.parametrize("n_columns, n_parts", [(7, 2), (9, 4)])
+def test_equal_rows_have_equal_digests(n_columns, n_parts, tmp_path):
     """In any form; zeros have no sign."""
-    X = np.random.default_rng(0).integers(0, 2, (300, 7)) * 0.5
+    X = np.random.default_rng(0).integers(0, 2, (300, n_columns)) * 0.5
     X[7], X[8] = 0.0, -0.0
     backwards = sparse.csr_array(X)[:, ::-1][:, ::-1]
     backwards.data[:2] = 0.0
@@ -102,7 +103,7 @@ def test_equal_rows_have_equal_digests(tmp_path):
         assert len(np.unique(np.column_stack([kinds, found]), axis=0)) == kinds.max() + 1
         assert found.max() == kinds.max()
         for i, part in enumerate(digests(form).T):
-            assert len(np.unique(part)) == len(np.unique(X[:, i::4] + 0, axis=0))
+            assert len(np.unique(part)) == len(np.unique(X[:, i::n_parts] + 0, axis=0))
 
 
 def noisy(task, n_samples=100, seed=0):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from engine import jacobian, objective_on
 from sklearn.datasets import make_friedman1, make_regression
+from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
@@ -423,6 +424,17 @@ def test_deep_networks_find_late_signals():
     noise = 0.1 * rng.normal(size=300)
     model = RiemannianMLPRegressor(hidden_layer_sizes=(60, 60), random_state=0)
     assert model.fit(X[:300], y[:300] + noise).score(X[300:], y[300:]) > 0.9
+
+
+def test_deep_networks_do_not_collapse_where_one_target_is_noise():
+    """Though the first strength, that of three targets, holds down all of them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(760, 6))
+    Y = np.column_stack([X[:, 0] * X[:, 1], X[:, 2] + 1e3 * X[:, 3] ** 2, rng.normal(size=760)])
+    for seed in range(2):
+        model = RiemannianMLPRegressor(hidden_layer_sizes=(20, 20, 20), random_state=seed)
+        found = model.fit(X[:160], Y[:160]).predict(X[160:])
+        assert r2_score(Y[160:, :2], found[:, :2]) > 0.6
 
 
 def test_trials_are_the_same_in_other_units():

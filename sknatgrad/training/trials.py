@@ -10,8 +10,9 @@ from .penalty.evidence import EARLIEST, SEARCH
 from .penalty.l2 import Strength
 from .session import begin, run
 
-# Strengths relative to the best one so far, at most so many in a row.
-WEAKER, STRONGER, MOST_IN_A_ROW = 1 / 8, 2.0, 4
+# Strengths relative to the best one so far, at most so many in a row. With several hidden levels
+# an eighth may be as much too weak for noisy targets as the first one is too strong for others.
+WEAKER, WEAKER_OF_DEEP, STRONGER, MOST_IN_A_ROW = 1 / 8, 1 / 4, 2.0, 4
 # Strengths that are tried are powers of two to a quarter of this.
 STRENGTHS_AN_OCTAVE = 4
 # Passes after which evidence has settled.
@@ -24,8 +25,8 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     Evidence speaks of the fit at hand, and counts what units share once for each of them. A
     signal that is learnt late, as a product of features, is noise to it, and held down; what
     many features say together is as many signals. So, where a `judge_of` fits can tell, fits with
-    an eighth of the strength follow as long as they are better, and if the first is not, fits with
-    twice the strength.
+    an eighth of the strength (a quarter with several hidden levels) follow as long as they are
+    better, and if the first is not, fits with twice the strength.
 
     Networks with several hidden levels learn noise by heart before there is an estimate, and do
     not forget it. So where batches are whole there is first a fit with the strength that was found,
@@ -98,7 +99,8 @@ class _Trials:
         deep = model.network.topology.n_hidden_levels > 1
         if deep and settings.whole_batches(data.X.shape[0]):
             self._try(self._alpha)
-        if self._judge.compares_strengths and not self._improves(WEAKER):
+        weaker = WEAKER_OF_DEEP if deep else WEAKER
+        if self._judge.compares_strengths and not self._improves(weaker):
             self._improves(STRONGER)
 
     @property

@@ -11,7 +11,7 @@ from .rows import chunks
 
 # Larger weights are no counts.
 _LARGEST_COUNT = 1e6
-# Columns are dealt out to so many parts.
+# Columns are dealt out to so many parts, if there are two for each of them; else to two parts.
 _PARTS = 4
 
 
@@ -20,7 +20,7 @@ class Census(NamedTuple):
 
     Attributes
     ----------
-    parts : ndarray of uint64, (n_samples, 4)
+    parts : ndarray of uint64, (n_samples, n_parts)
         `digests` of the features.
     target : ndarray of uint64, (n_samples,)
         `digest` of the targets.
@@ -111,7 +111,7 @@ def overdetermined(kinds, parts, counts):
     Where features have few values rows are alike by chance, and then many more are alike in some
     of the features. Copies are alike in all features, where other rows are in none. It is
     ``1 - p / q``, with q the share of rows that repeat another one, and p the share of different
-    rows that repeat another one in a quarter of the features, the least of four quarters.
+    rows that repeat another one in a part of the features, that part where it is least.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ def agreement(kinds, targets, counts):
 def digests(rows):
     """Numbers of the parts of each row, equal for equal parts.
 
-    Each part has every fourth column; its number is the sum of those of its entries.
+    Of four parts each has every fourth column, of two every second; its number is the sum of those
+    of its entries.
 
     Parameters
     ----------
@@ -160,11 +161,12 @@ def digests(rows):
 
     Returns
     -------
-    ndarray of uint64, (n_rows, 4)
+    ndarray of uint64, (n_rows, n_parts)
     """
     each = _of_sparse if sparse.issparse(rows) else _of_dense
     columns = _mixed(np.arange(rows.shape[1], dtype=np.uint64))
-    return np.concatenate(list(each(rows, columns)))
+    n_parts = _PARTS if len(columns) >= 2 * _PARTS else 2
+    return np.concatenate(list(each(rows, columns, n_parts)))
 
 
 def digest(rows):
@@ -182,22 +184,22 @@ def _numbered(values):
     return np.unique(values, return_inverse=True)[1]
 
 
-def _of_dense(rows, columns):
+def _of_dense(rows, columns, n_parts):
     for _, block in blocks(rows):
         entries = _of_entries(block, columns)
-        parts = [entries[:, i::_PARTS].sum(axis=1, dtype=np.uint64) for i in range(_PARTS)]
+        parts = [entries[:, i::n_parts].sum(axis=1, dtype=np.uint64) for i in range(n_parts)]
         yield np.column_stack(parts)
 
 
-def _of_sparse(rows, columns):
+def _of_sparse(rows, columns, n_parts):
     for chunk in chunks(rows.shape[0], rows_of_part(rows)):
         block = sparse.csr_array(rows[chunk])
         block.sum_duplicates()
         block.eliminate_zeros()
         entries = _of_entries(block.data, columns[block.indices])
         parts = []
-        for i in range(_PARTS):
-            sums = np.cumsum(np.where(block.indices % _PARTS == i, entries, 0), dtype=np.uint64)
+        for i in range(n_parts):
+            sums = np.cumsum(np.where(block.indices % n_parts == i, entries, 0), dtype=np.uint64)
             parts.append(np.diff(np.append(np.uint64(0), sums)[block.indptr]))
         yield np.column_stack(parts)
 
