@@ -102,6 +102,8 @@ def test_equal_rows_have_equal_digests(n_columns, n_parts, tmp_path):
         found = np.unique(digest(form), return_inverse=True)[1]
         assert len(np.unique(np.column_stack([kinds, found]), axis=0)) == kinds.max() + 1
         assert found.max() == kinds.max()
+        empty = SlicedRows(form[:0]) if form is on_disk else form[:0]
+        assert digests(empty).shape == (0, n_parts)
         for i, part in enumerate(digests(form).T):
             assert len(np.unique(part)) == len(np.unique(X[:, i::n_parts] + 0, axis=0))
 

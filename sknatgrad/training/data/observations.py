@@ -166,7 +166,8 @@ def digests(rows):
     each = _of_sparse if sparse.issparse(rows) else _of_dense
     columns = _mixed(np.arange(rows.shape[1], dtype=np.uint64))
     n_parts = _PARTS if len(columns) >= 2 * _PARTS else 2
-    return np.concatenate(list(each(rows, columns, n_parts)))
+    none = np.empty((0, n_parts), np.uint64)
+    return np.concatenate([none, *each(rows, columns, n_parts)])
 
 
 def digest(rows):
