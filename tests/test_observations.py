@@ -18,7 +18,7 @@ from sknatgrad.training.data.observations import (
 )
 from sknatgrad.training.data.rows import SlicedRows
 
-ALIKE, APART = np.zeros((6, 1)), np.arange(6.0)[:, None]
+ALIKE, APART = np.zeros((6, 1)), np.arange(6.0)[:, None] * [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,15 @@ def test_observations_that_rows_stand_for(X, weight, counts, want):
 
     def part(rows):
         own = (None if a is None else np.array(a, float)[rows] for a in (weight, counts))
-        return Data(X[rows], APART.T[:, rows], *own)
+        return Data(X[rows], APART.T[:1, rows], *own)
 
     assert part(slice(None)).n_observed() == pytest.approx(want)
     pieces = [part(slice(0, 2)), part(slice(2, 3)), part(slice(3, 6))]
-    assert effective_sample_size([piece.census(True) for piece in pieces]) == pytest.approx(want)
+    assert effective_sample_size(
+        [piece.census(np.arange(X.shape[1])) for piece in pieces]
+    ) == pytest.approx(want)
     if X is ALIKE:
-        independent = [piece.census(False) for piece in pieces]
+        independent = [piece.census(None) for piece in pieces]
         assert all(len(census.weight) <= 1 for census in independent)
         assert effective_sample_size(independent, copies=False) == pytest.approx(want)
 
@@ -173,6 +175,25 @@ def test_settings_of_an_experiment_are_no_copies():
     X = np.repeat(rng.normal(size=(50, 6)), 4, axis=0)
     assert Data(X, rng.normal(size=(1, 200))).n_observed() == 200
     assert Data(X, X[:, :1].T).n_observed() == 50
+
+
+def test_the_values_of_a_grid_are_no_copies():
+    """A single feature, constant ones beside it or not: functions of it are learnt."""
+    x = np.arange(800.0) % 20
+    for X in (x[:, None], np.column_stack([x, np.ones(800)])):
+        assert Data(X, np.sin(x)[None]).n_observed() == 800
+        assert RiemannianMLPRegressor(random_state=0).fit(X, np.sin(x)).score(X, np.sin(x)) > 0.95
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_constant_features_change_no_copies(form):
+    """Wherever they stand."""
+    X, y = noisy(RiemannianMLPRegressor)
+    X = np.round(np.tile(X[:, :7], (2, 1)), 1)
+    want = Data(form(X), np.tile(y, 2)[None]).n_observed()
+    for place in (0, 3, 7):
+        more = np.insert(X, place, 1.0, axis=1)
+        assert Data(form(more), np.tile(y, 2)[None]).n_observed() == want
 
 
 def test_rows_that_are_their_own_targets_count():

@@ -63,9 +63,11 @@ class TrainingData(ABC):
         `copies` says whether to look for rows that are copies; those which are their own targets
         do not tell.
         """
-        few = self.X.shape[0] <= self.largest_census
-        copies = copies and few and not self.reconstructs
-        return effective_sample_size(self._censuses(copies), copies)
+        copies = copies and self.X.shape[0] <= self.largest_census and not self.reconstructs
+        varying = np.flatnonzero(self.scale.varies) if copies else ()
+        # Of a single feature there is no part, and its values may be a grid.
+        copies = len(varying) > 1
+        return effective_sample_size(self._censuses(varying if copies else None), copies)
 
     @abstractmethod
     def objective(self, model, penalty, coordinates, dtype):
@@ -84,8 +86,8 @@ class TrainingData(ABC):
         """The `Moments` of a matrix, ``columns(data)`` of the `Data` of any of the rows."""
 
     @abstractmethod
-    def _censuses(self, copies):
-        """Each `Census` of parts that make up the rows."""
+    def _censuses(self, varying):
+        """Each `Census` of parts that make up the rows; see `Data.census`."""
 
 
 @dataclass
@@ -166,16 +168,16 @@ class Data(TrainingData):
         largest = self.weight.max()
         return float(largest * np.mean(self.weight / largest))
 
-    def _censuses(self, copies):
-        return [self.census(copies)]
+    def _censuses(self, varying):
+        return [self.census(varying)]
 
-    def census(self, copies):
-        """The `Census` of these rows."""
+    def census(self, varying):
+        """The `Census` of these rows, by the features that vary; None looks for no copies."""
         weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight
         counts = weight if self.counts is None else self.counts
-        if copies:
+        if varying is not None:
             targets = self.target.T.reshape(len(weight), -1)
-            return Census.of(digests(self.X), digest(targets), weight, counts)
+            return Census.of(digests(self.X, varying), digest(targets), weight, counts)
         unknown = np.zeros((len(weight), 1))
         return Census.of(unknown, unknown[:, 0], weight, counts).together()
 

@@ -149,7 +149,7 @@ def agreement(kinds, targets, counts):
     return 1 - min(1.0, float(safe_divide(within, among_all)))
 
 
-def digests(rows):
+def digests(rows, chosen=slice(None)):
     """Numbers of the parts of each row, equal for equal parts.
 
     Of four parts each has every fourth column, of two every second; its number is the sum of those
@@ -158,16 +158,18 @@ def digests(rows):
     Parameters
     ----------
     rows : ndarray or sparse matrix of shape (n_rows, n_columns), or SlicedRows
+    chosen : slice or ndarray of int
+        Columns that count, those that vary: others would change how they are divided.
 
     Returns
     -------
     ndarray of uint64, (n_rows, n_parts)
     """
     each = _of_sparse if sparse.issparse(rows) else _of_dense
-    columns = _mixed(np.arange(rows.shape[1], dtype=np.uint64))
-    n_parts = _PARTS if len(columns) >= 2 * _PARTS else 2
+    chosen = np.arange(rows.shape[1])[chosen]
+    n_parts = _PARTS if len(chosen) >= 2 * _PARTS else 2
     none = np.empty((0, n_parts), np.uint64)
-    return np.concatenate([none, *each(rows, columns, n_parts)])
+    return np.concatenate([none, *each(rows, chosen, n_parts)])
 
 
 def digest(rows):
@@ -185,22 +187,26 @@ def _numbered(values):
     return np.unique(values, return_inverse=True)[1]
 
 
-def _of_dense(rows, columns, n_parts):
+def _of_dense(rows, chosen, n_parts):
+    columns = _mixed(np.arange(len(chosen), dtype=np.uint64))
     for _, block in blocks(rows):
-        entries = _of_entries(block, columns)
+        entries = _of_entries(block[:, chosen], columns)
         parts = [entries[:, i::n_parts].sum(axis=1, dtype=np.uint64) for i in range(n_parts)]
         yield np.column_stack(parts)
 
 
-def _of_sparse(rows, columns, n_parts):
+def _of_sparse(rows, chosen, n_parts):
+    columns = _mixed(np.arange(rows.shape[1], dtype=np.uint64))
+    part_of = np.full(rows.shape[1], -1)
+    part_of[chosen] = np.arange(len(chosen)) % n_parts
     for chunk in chunks(rows.shape[0], rows_of_part(rows)):
         block = sparse.csr_array(rows[chunk])
         block.sum_duplicates()
         block.eliminate_zeros()
-        entries = _of_entries(block.data, columns[block.indices])
+        entries, part = _of_entries(block.data, columns[block.indices]), part_of[block.indices]
         parts = []
         for i in range(n_parts):
-            sums = np.cumsum(np.where(block.indices % n_parts == i, entries, 0), dtype=np.uint64)
+            sums = np.cumsum(np.where(part == i, entries, 0), dtype=np.uint64)
             parts.append(np.diff(np.append(np.uint64(0), sums)[block.indptr]))
         yield np.column_stack(parts)
 

@@ -82,8 +82,8 @@ class PartitionedData(TrainingData):
     def mean_weight(self):
         return self.total_weight / self.X.shape[0]
 
-    def _censuses(self, copies):
-        return of_each(self.pieces, Data.census, copies)
+    def _censuses(self, varying):
+        return of_each(self.pieces, Data.census, varying)
 
     def in_units_of(self, unit):
         if unit == 1.0:
