@@ -678,11 +678,17 @@ def test_set_coefs_of_copies(n_rows, copied):
 
 
 def test_set_coefs_of_what_callbacks_see():
-    """Estimators that predict, and have no training to go on with."""
+    """Estimators that predict, and whose training goes on from there."""
+    pytest.importorskip("sklearn.callback")
+    kept = []
+
+    class Keeper(Recorder):
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None, **data):
+            kept.append(fitted_estimator)
+
     X, y = clouds()
-    clf = make(max_iter=2).fit(X, y)
-    seen = copy(clf)
-    del seen._state
+    clf = make(max_iter=2).set_callbacks(Keeper()).fit(X, y)
+    seen = kept[1]
     coefs = [2 * c for c in clf.coefs_]
     want = clf.set_coefs(coefs, clf.intercepts_).predict_proba(X)
     got = seen.set_coefs(coefs, seen.intercepts_).predict_proba(X)

@@ -8,6 +8,7 @@ from scipy import sparse
 from ..network import Topology
 from ..network.activations import get_activation
 from ..training.by_value import by_value
+from ._data import canonical
 
 # The links a unit of the paper's sparse auto-encoder.
 _PAPER_LINKS = 5
@@ -107,5 +108,5 @@ def _links(connectivity):
         return "links a unit", int(connectivity)
     if not isinstance(connectivity, list | tuple):
         return connectivity
-    masks = (sparse.csr_array(mask) for mask in connectivity)
+    masks = (canonical(sparse.csr_array(mask)) for mask in connectivity)
     return [(mask.shape, np.stack(mask.nonzero())) for mask in masks]

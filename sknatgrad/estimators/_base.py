@@ -129,8 +129,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             data, y = without_zero_weights(rows.encoded(targets), y)
             check_total_weight(data, "training")
             validation = validation_data(self, targets, *validation)
-            plan, outcome, state, seen = self._train(targets, data, y, validation, observer)
-        self._store(plan, outcome, state, seen)
+            fitted, outcome, state = self._train(targets, data, y, validation, observer)
+        self._store(fitted(outcome, state))
         if outcome.error is not None:
             raise outcome.error
         observer.finish()
@@ -138,7 +138,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         return self
 
     def _train(self, targets, data, y, validation, observer):
-        """What `_store` stores: plan, outcome, state, samples seen."""
+        """A function that makes fitted attributes of the outcome and the state, and these."""
         rng = check_random_state(self.random_state)
         warm = self.warm_start and self.__sklearn_is_fitted__()
         if validation is None and self.early_stopping:
@@ -154,16 +154,14 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         seeds = [rng] if self.n_init == 1 else list(rng.randint(2**31 - 1, size=self.n_init))
         scored = None if validation is None else (validation, targets.scorer(validation))
         previous = (self._parameters, self._state.history, self._state.strength) if warm else None
-        before = self.t_ if warm else 0
-        fitted = partial(plan.fitted, seen=before, n_samples=n_samples)
+        fitted = partial(plan.fitted, seen=self.t_ if warm else 0, n_samples=n_samples)
         watchers = observer.of_starts(self.n_init, fitted)
         task = Task(plan.model, settings, data)
         calls = [
             (task, seed, deepcopy(previous), scored, watcher)
             for seed, watcher in zip(seeds, watchers, strict=True)
         ]
-        outcome, state = best_start(calls, self.n_jobs)
-        return plan, outcome, state, before + outcome.n_iter * n_samples
+        return fitted, *best_start(calls, self.n_jobs)
 
     def _partial_fit(self, X, y, sample_weight, **known):
         """The method `partial_fit`."""
@@ -182,10 +180,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             rows, y = self._checked_rows(X, y, sample_weight, reset=first)
             targets = self._targets_of_stream(y, **known)
             data, _ = without_zero_weights(rows.encoded(targets), y)
-            plan, outcome, state, seen = self._train_on(targets, data, first)
+            fitted, outcome, state = self._train_on(targets, data, first)
         # An interrupted call leaves all as it was: the rows may come again.
         if first or outcome.n_iter:
-            self._store(plan, outcome, state, seen)
+            self._store(fitted(outcome, state))
         self._warn_of(outcome)
         return self
 
@@ -210,7 +208,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             raise outcome.error
         # First rows that come again count once.
         seen = max(seen + n_new, task.data.X.shape[0]) if outcome.n_iter else 0
-        return plan, outcome, state, seen
+        return partial(plan.fitted, seen=seen), outcome, state
 
     @contextmanager
     def _unharmed(self):
@@ -247,12 +245,12 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         sizes = layer_sizes(data.X.shape[1], self.hidden_layer_sizes, targets.n_units)
         if keep:
             self._check_same_architecture(sizes, output)
-            network = self._network
+            network, key = self._network, self._architecture
         else:
             topology = build_topology(self.connectivity, sizes, rng)
             network = Network.build(topology, self.activation, output.activation)
+            key = architecture_key(self, output)
         self._check_network(network.topology)
-        key = architecture_key(self, output)
         return Plan(targets, network, key, self._settings(network.topology), data.X.dtype)
 
     def _check_same_architecture(self, sizes, output):
@@ -264,9 +262,9 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
                 "or fit anew with warm_start=False."
             )
 
-    def _store(self, plan, outcome, state, seen):
+    def _store(self, fitted):
         # At once: an interrupt may come anywhere.
-        vars(self).update(plan.fitted(outcome, state, seen))
+        vars(self).update(fitted)
 
     @property
     def output_coefs_(self):

@@ -59,10 +59,7 @@ class InspectionMixin:
         theta = join(self.topology_, coefs, intercepts)
         parameters = np.concatenate([theta, self._parameters[len(theta) :]])
         if not np.array_equal(parameters, self._parameters):
-            self._parameters = parameters
-            # Estimators that callbacks see have no training to go on with.
-            if hasattr(self, "_state"):
-                self._state = self._state.placed_at(parameters)
+            self._parameters, self._state = parameters, self._state.placed_at(parameters)
         return self
 
     @single_thread()

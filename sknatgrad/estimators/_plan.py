@@ -43,7 +43,9 @@ class Plan:
         outcome : Outcome
         state : TrainingState
         seen : int
-            Samples, besides `n_samples` of each pass.
+            Samples, besides those of the passes.
+        n_samples : int
+            Those of a pass.
         """
         history, topology = state.history, self.network.topology
         with np.errstate(under="ignore"):

@@ -92,8 +92,8 @@ class RiemannianMLPRegressor(
         Targets drawn a sample by the Monte-Carlo metrics.
     n_init : int, default=1
         Independent starts; the one with the best validation score is kept, without held-out
-        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the highest
-        evidence.
+        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the lowest
+        loss to be expected, or where that can't be told with the highest evidence.
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.
@@ -103,7 +103,7 @@ class RiemannianMLPRegressor(
         tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (in
         `partial_fit`, of all rows of the stream, or of the fit before it if that is
         more). "auto" finds the strength during `fit`, from the evidence of the data,
-        and of one target and few rows from what several fits lead to expect of new ones
+        and where rows are few from what several fits lead to expect of new ones
         (doc/training.md): see `alpha_`. `partial_fit` keeps it; without `fit` there
         is none, nor for networks without hidden units.
     max_iter : int, default=200

@@ -190,19 +190,21 @@ def make_stopping(task, state, validation):
     return replace(stopping, tol=tol, loss_tol=loss_tol, least_loss=least)
 
 
+def held_out_objective(task, state, data):
+    """The `Objective` of held-out rows in the coordinates of the state, not rounded."""
+    coordinates = replace(state.coordinates, rounded=False)
+    return make_objective(task._replace(data=data), coordinates)
+
+
 def make_validator(task, state, data, score):
     """What computes score and loss of held-out rows from parameters."""
-    coordinates = replace(state.coordinates, rounded=False)
-    objective = make_objective(task._replace(data=data), coordinates)
-    size = task.model.network.topology.n_parameters
+    objective = held_out_objective(task, state, data)
 
     def validate(parameters):
         evaluation = objective.evaluate(parameters)
         loss = evaluation.data_loss * state.units.reported
         if score is None:
             return -loss, loss
-        output = task.model.output.with_parameters(parameters[size:])
-        v = objective.output_values(parameters, evaluation.points)
-        return score(output, v, objective.encoded_target(slice(None)), data.weight), loss
+        return score(*objective.predictions(parameters, evaluation.points), data.weight), loss
 
     return validate

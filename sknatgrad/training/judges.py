@@ -1,12 +1,12 @@
 """What tells whether a fit with another penalty is better."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
-from .assembly import make_objective
+from .assembly import held_out_objective
 from .comparison import compared_by, expects, penalised_objective
 from .data.dataset import Data
 from .penalty.curvature import Curvature
@@ -65,16 +65,9 @@ class ByHeldOut:
     @single_thread()
     @quiet()
     def value(self, state):
-        coordinates = replace(state.coordinates, rounded=False)
-        objective = make_objective(self.task._replace(data=self.rows), coordinates)
-        parameters = state.path.average
-        output = self.task.model.output.with_parameters(
-            parameters[self.task.model.network.topology.n_parameters :]
-        )
-        losses = output.loss(
-            objective.output_values(parameters), objective.encoded_target(slice(None))
-        )
-        return losses * state.units.reported
+        objective = held_out_objective(self.task, state, self.rows)
+        output, v, target = objective.predictions(state.path.average)
+        return output.loss(v, target) * state.units.reported
 
     def prefers(self, value, best):
         gain, share = best - value, self._share

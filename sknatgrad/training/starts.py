@@ -20,8 +20,8 @@ def best_start(calls, n_jobs):
     ----------
     calls : list of tuple
         Arguments of `run_with_trials`, an observer last, which is told of the start as well
-        if there are several: ``begin_start()``, ``end_start(parameters)``, a function that
-        computes those it ended with.
+        if there are several: ``begin_start()``, ``end_start(ended)``, a function that
+        makes its outcome and its state.
     n_jobs : int or None
 
     Returns

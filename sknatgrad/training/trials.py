@@ -84,7 +84,6 @@ class _Trials:
         """
         self._fit, self._value = (outcome, state), None
         try:
-            self._value = self._judge.value(state)
             self._try_all()
         except KeyboardInterrupt:
             outcome, state = self._fit
@@ -116,6 +115,8 @@ class _Trials:
 
     def _try(self, alpha):
         """Whether a fit with that strength is the best so far."""
+        if self._value is None:
+            self._value = self._judge.value(self._fit[1])
         state = self._start.fork()
         state.history.resume()
         # What differs by rounding errors, since data came in other units, becomes the same: fits

@@ -1,10 +1,12 @@
 """Scores where other penalties are tried, and where the first fit with evidence is the last.
 
-Run as ``python tests/benchmarks/bench_trials.py``. Defaults; means over three draws of the data
+Run as ``python tests/benchmarks/bench_trials.py``, with ``--deep`` for two layers of 100 units.
+Defaults otherwise; means over three draws of the data
 and starts of R^2 on 1000 new rows without noise, in brackets that of each. Seconds of a fit on one
 thread (and of what draws the data), and how many times those of evidence alone.
 """
 
+import argparse
 import time
 import warnings
 from unittest import mock
@@ -85,25 +87,34 @@ TASKS = {
     "a line, wide": (normal(lambda X: X[:, 0], noise=1.0), 100, 200),
 }
 
+DEEP = {
+    "a line, noise": (normal(lambda X: X[:, 0], noise=2.0), 300, 20),
+    "a line, noise, 1000 rows": (normal(lambda X: X[:, 0], noise=2.0), 1000, 20),
+    "sin 15x": (uniform(lambda X: np.sin(15 * X[:, 0]), noise=0.1), 300, 1),
+    "Friedman": (friedman, 200, 10),
+}
 
-def score(draw, n_train, n_features, seed):
+
+def score(hidden, draw, n_train, n_features, seed):
     """R^2 on new rows."""
     X, signal, y = draw(np.random.default_rng(seed), n_train + N_TEST, n_features)
-    model = RiemannianMLPRegressor(random_state=seed).fit(X[:n_train], y[:n_train])
+    model = RiemannianMLPRegressor(hidden_layer_sizes=hidden, random_state=seed).fit(
+        X[:n_train], y[:n_train]
+    )
     return model.score(X[n_train:], signal[n_train:])
 
 
-def timed(task):
+def timed(hidden, task):
     """Scores of three seeds, and processor time."""
     start = time.process_time()
-    return [score(*task, seed) for seed in range(3)], time.process_time() - start
+    return [score(hidden, *task, seed) for seed in range(3)], time.process_time() - start
 
 
-def row(name, task):
+def row(name, hidden, task):
     """A line of the table."""
-    found, long = timed(task)
+    found, long = timed(hidden, task)
     with mock.patch.object(trials, "_has_settled", lambda *arguments: False):
-        alone, short = timed(task)
+        alone, short = timed(hidden, task)
     cells = (
         f"{np.mean(scores):.2f} ({', '.join(f'{one:.2f}' for one in scores)})"
         for scores in (found, alone)
@@ -112,15 +123,17 @@ def row(name, task):
     return f"| {name} | {task[1]} x {task[2]} | " + " | ".join(cells) + f" | {cost} |"
 
 
-def main():
+def main(hidden, tasks):
     """Print the table."""
     print("| data | rows x features | with trials | evidence alone | a fit with trials |")
     print("|---|---|---|---|---|")
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name, task in TASKS.items():
-            print(row(name, task), flush=True)
+        for name, task in tasks.items():
+            print(row(name, hidden, task), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--deep", action="store_true", help="two hidden layers")
+    main(*((100, 100), DEEP) if parser.parse_args().deep else ((100,), TASKS))

@@ -225,6 +225,11 @@ class Objective(Penalised):
             values[:, chunk] = (point or self._point(chunk, theta, self.output)).v
         return values
 
+    def predictions(self, parameters, points=None):
+        """The output with its parameters, `output_values`, and the targets of all rows."""
+        output = self.output.with_parameters(parameters[self.network.topology.n_parameters :])
+        return output, self.output_values(parameters, points), self.encoded_target(slice(None))
+
     def differentiate(self, evaluation, metric=None, rng=None):
         """Minus the gradient, and the metric's statistics, at an evaluation.
 

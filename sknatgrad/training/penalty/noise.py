@@ -63,7 +63,7 @@ class Noise:
     n_observed : float
         Independent observations.
     n_targets : float
-        Independent targets of a row; 1 where there is one class.
+        Independent targets of a row; 1 where a row has one class.
     scale_is_free : bool
         Whether the output leaves it to the residuals how noisy targets are.
     """
