@@ -616,6 +616,33 @@ def test_weak_signals_are_no_worse_than_a_constant(shape):
     assert clf.loss(X[shape[0] :], y[shape[0] :]) < 1.04 * np.log(2)
 
 
+@pytest.mark.parametrize("output, labels", [("softmax", True), ("bernoulli", False)])
+def test_the_first_strength_grows_with_targets_of_a_row(output, labels):
+    """Of K classes with K - 2; that of two is as it is of one label."""
+    rng, pulls = np.random.default_rng(0), []
+    for n_outputs in (2, 3, 9):
+        topology = Topology.layered((3, 4, n_outputs))
+        penalty = Penalty(topology, topology.is_weight * 1.0, 9000.0, Strength())
+        X, drawn = rng.normal(size=(9000, 3)), rng.integers(n_outputs, size=9000)
+        target = drawn if labels else rng.integers(2, size=(n_outputs, 9000)).astype(float)
+        network = Network.build(topology)
+        objective = objective_on(network, get_output(output), X, target, penalty=penalty)
+        evaluation = objective.evaluate(np.zeros(topology.n_parameters))
+        pulls.append(Evidence().strength(objective, evaluation).alpha / evidence.START)
+    assert pulls == pytest.approx([1, 1, 7] if labels else [2, 3, 9], rel=0.02)
+
+
+@pytest.mark.parametrize("n_rows, n_classes, strength", [(1000, 50, 2.0), (1000, 20, 1.0)])
+def test_weak_labels_of_many_classes_are_no_worse_than_frequencies(n_rows, n_classes, strength):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(n_rows + 3000, 20))
+    v = strength / np.sqrt(20) * X @ rng.normal(size=(20, n_classes))
+    y = (v + rng.gumbel(size=v.shape)).argmax(axis=1)
+    clf = RiemannianMLPClassifier(random_state=0).fit(X[:n_rows], y[:n_rows])
+    frequency = np.bincount(y[:n_rows], minlength=n_classes) / n_rows
+    assert clf.loss(X[n_rows:], y[n_rows:]) < -np.log(frequency[y[n_rows:]]).mean()
+
+
 def test_many_labels_a_row_are_learnt_as_well_as_single_ones():
     """Ten that have nothing in common, of weak signals: none is learnt by heart."""
     rng = np.random.default_rng(0)

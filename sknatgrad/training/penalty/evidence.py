@@ -144,8 +144,8 @@ class Evidence:
             noise, _ = Noise.measured(objective, evaluation)
             unit, alpha = noise.unit(0.0), penalty.strength.alpha
             if not penalty.strength.fixed:
-                # All targets of a row pull at the weights that they share.
-                alpha = noise.n_targets * (START_OF_DEEP if self._deep else START) * unit
+                # Many classes would be learnt by heart before there is an estimate.
+                alpha = noise.pull * (START_OF_DEEP if self._deep else START) * unit
             found = replace(penalty.strength, alpha=alpha, noise_unit=unit)
         else:
             found = self._estimate(penalty, Curvature(objective, evaluation))

@@ -64,6 +64,9 @@ class Noise:
         Independent observations.
     n_targets : float
         Independent targets of a row; 1 where a row has one class.
+    pull : float
+        Targets of a row that pull at the weights that they share: the same, but of K equally
+        frequent classes K - 2, at least 1.
     scale_is_free : bool
         Whether the output leaves it to the residuals how noisy targets are.
     """
@@ -71,6 +74,7 @@ class Noise:
     dispersion: float
     n_observed: float
     n_targets: float
+    pull: float
     scale_is_free: bool
 
     @classmethod
@@ -97,8 +101,10 @@ class Noise:
             together, count = _of_labels(moments, len(squares))
             dispersion = float(safe_divide(squares.sum(), expected.sum()))
             dispersion = together * dispersion ** (POWER_OF_DEEP if deep else POWER)
-        n_targets = count if objective.output.independent else 1.0
-        return cls(dispersion, objective.penalty.weight * count, n_targets, free), others
+        n_observed = objective.penalty.weight * count
+        independent = objective.output.independent
+        n_targets, pull = (count, count) if independent else (1.0, max(1.0, count - 1))
+        return cls(dispersion, n_observed, n_targets, pull, free), others
 
     def unit(self, free):
         """Of the loss: the variance, or 1 where the output knows how noisy it is."""
