@@ -1,5 +1,6 @@
 """The regressor: against linear models, losses, shapes of targets, the parameter `loss`."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error, r2_score
 from sklearn.model_selection import GridSearchCV
 
-from sknatgrad import RiemannianMLPClassifier, RiemannianMLPRegressor
+from sknatgrad import RiemannianAutoEncoder, RiemannianMLPClassifier, RiemannianMLPRegressor
 from sknatgrad.estimators._numbers import MeanR2
 from sknatgrad.outputs import Output, get_output
 from sknatgrad.training.data.dataset import Data
@@ -152,8 +153,56 @@ class Exponential(Output):
     def fisher_diagonal(self, v):
         return np.ones_like(v)
 
+    def sample(self, v, rng):
+        return rng.exponential(np.exp(v))
+
     def mean(self, v):
         return np.exp(v)
+
+    def logits(self, v):
+        return v
+
+
+class ExponentialOfRates(Exponential):
+    """The same, whose rates are computed once."""
+
+    def prepared(self, v):
+        return np.exp(-v), v
+
+    def loss(self, v, target):
+        return (target * v[0] + v[1]).sum(axis=0)
+
+    def score(self, v, target):
+        return target * v[0] - 1
+
+    def fisher_diagonal(self, v):
+        return np.ones_like(v[1])
+
+    def sample(self, v, rng):
+        return rng.exponential(1 / v[0])
+
+
+@pytest.mark.parametrize("metric", ["qd_bp", "fisher", "qd_mc_fisher"])
+def test_what_outputs_prepare_is_what_they_get(metric):
+    """Alone, among others, where rows are held out and where rows are scored one by one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    Y = np.exp(X + 0.1 * rng.normal(size=(200, 3)))
+    settings = {"metric": metric, "max_iter": 40, "alpha": "auto"}
+    for among_others, early_stopping in itertools.product((False, True), repeat=2):
+        plain, prepared = (
+            make(
+                output=[output, "square", "square"] if among_others else output,
+                early_stopping=early_stopping,
+                **settings,
+            )
+            .fit(X, Y)
+            .predict(X)
+            for output in (Exponential(), ExponentialOfRates())
+        )
+        np.testing.assert_allclose(prepared, plain, rtol=1e-6)
+    ae = RiemannianAutoEncoder((2,), output=ExponentialOfRates(), metric=metric).fit(Y)
+    assert ae.score_samples(Y).mean() == pytest.approx(-ae.loss(Y))
 
 
 @pytest.mark.parametrize("batch_size", ["auto", 50])

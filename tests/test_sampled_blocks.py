@@ -187,6 +187,21 @@ def test_hopeless_units_are_solved_with_their_blocks(name, monkeypatch):
     assert_close(d, expected, 1e-9)
 
 
+def test_units_that_are_on_in_one_row_of_few(monkeypatch):
+    """Relative damping leaves them a singular system: no step along what rounding makes of it."""
+    X, y = make_classification(120, 150, n_informative=20, random_state=0)
+    clf = RiemannianMLPClassifier((20,), random_state=0).fit(X + 30, y)
+    batches = [slice(i, i + 2) for i in range(0, 120, 2)]
+
+    def steps():
+        return [clf.direction(X[rows] + 30, y[rows], metric="bp")[0][0] for rows in batches]
+
+    ours = steps()
+    monkeypatch.setattr(sampled_blocks, "SMALLEST_FAN_IN", 151)
+    for step, of_blocks in zip(ours, steps(), strict=True):
+        assert np.abs(step).max() < 2 * np.abs(of_blocks).max()
+
+
 def test_memory_and_size():
     """A fit needs no (1 + fan_in)^2 numbers a unit, and a fitted estimator keeps no rows."""
     X, y = make_classification(300, 500, n_informative=20, random_state=0)

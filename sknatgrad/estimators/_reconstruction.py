@@ -125,13 +125,14 @@ class ReconstructionMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         X = self._check_X(X)
         self._targets.output.check_target(X.T)
-        scores = np.empty(X.shape[0])
+        output, scores = self._bound_output, np.empty(X.shape[0])
         for chunk in self._prediction_chunks(X):
             rows = X[chunk]
             target = rows.toarray().T if sparse.issparse(rows) else rows.T
             v = self._linearize(rows).output_preactivations
             with quiet():
-                scores[chunk] = -self._bound_output.loss(v, clipped(self._targets.output, target))
+                at = output.prepared(v)
+                scores[chunk] = -output.loss(at, clipped(self._targets.output, target))
         return scores
 
     def score(self, X, y=None, sample_weight=None):

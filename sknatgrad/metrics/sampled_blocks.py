@@ -172,9 +172,8 @@ class IterativeFactor:
         self._blocks, self._relative, self._absolute = blocks, relative, absolute
         self._tolerance = max(tolerance, _SMALLEST_ERROR * np.finfo(blocks.dtype).eps)
         self._system = _CentredSystem(blocks, relative, absolute)
-        self._damped = relative > 0 or absolute is not None
         size = 1 + blocks.group.fan_in
-        determined = self._damped or blocks.n_samples >= size
+        determined = relative > 0 or absolute is not None or blocks.n_samples >= size
         self._max_iter = max(32, size // 2) if determined else 0
 
     def solve(self, rhs):
@@ -184,8 +183,7 @@ class IterativeFactor:
             centred, converged = conjugate_gradients(
                 copy(self._system), target, self._tolerance, self._max_iter
             )
-            if not self._damped:
-                converged &= self._is_solution(centred, target)
+            converged &= self._is_solution(centred, target)
             solution = self._system.uncentre(centred)[:, :, None]
         left = np.flatnonzero(~converged)
         step = max(1, _FORMED_SIZE // rhs.shape[1] ** 2)
@@ -197,7 +195,11 @@ class IterativeFactor:
         return solution
 
     def _is_solution(self, centred, target):
-        """Whether the residual is small; a singular system may have drifted along its kernel."""
+        """Whether the residual is small.
+
+        A singular system may have drifted along its kernel. Relative damping leaves one to units
+        that are on in few samples.
+        """
         residual = target - self._system.product(centred)
         sizes = [
             np.einsum("nm,nm->n", vectors, self._system.precondition(vectors))

@@ -97,7 +97,7 @@ class Output:
 
     # The contract -------------------------------------------------------------
     def prepared(self, v):
-        """What the loss and its derivatives at v share: they take it in place of v."""
+        """What the loss, its derivatives at v and draws share: they take it in place of v."""
         return v
 
     def loss(self, v, target):

@@ -86,10 +86,13 @@ class Mixed(Output):
         return min(output.loss_unit(moments.of(rows)) for output, rows in self.groups)
 
     def loss(self, v, target):
-        return sum(output.loss(v[rows], target[rows]) for output, rows in self.groups)
+        groups = self.groups
+        return sum(output.loss(output.prepared(v[rows]), target[rows]) for output, rows in groups)
 
     def score(self, v, target):
-        return self._by_unit(lambda output, rows: output.score(v[rows], target[rows]))
+        return self._by_unit(
+            lambda output, rows: output.score(output.prepared(v[rows]), target[rows])
+        )
 
     def fisher_factor(self, v, columns=slice(None)):
         chosen = np.arange(len(v))[columns]
@@ -97,14 +100,14 @@ class Mixed(Output):
         for output, rows in self.groups:
             places = np.flatnonzero(np.isin(chosen, rows))
             own = np.searchsorted(rows, chosen[places])
-            factor[np.ix_(rows, places)] = output.fisher_factor(v[rows], own)
+            factor[np.ix_(rows, places)] = output.fisher_factor(output.prepared(v[rows]), own)
         return factor
 
     def fisher_diagonal(self, v):
-        return self._by_unit(lambda output, rows: output.fisher_diagonal(v[rows]))
+        return self._by_unit(lambda output, rows: output.fisher_diagonal(output.prepared(v[rows])))
 
     def sample(self, v, rng):
-        return self._by_unit(lambda output, rows: output.sample(v[rows], rng))
+        return self._by_unit(lambda output, rows: output.sample(output.prepared(v[rows]), rng))
 
     def mean(self, v):
         return self._by_unit(lambda output, rows: output.mean(v[rows]))

@@ -67,7 +67,7 @@ class ByHeldOut:
     def value(self, state):
         objective = held_out_objective(self.task, state, self.rows)
         output, v, target = objective.predictions(state.path.average)
-        return output.loss(v, target) * state.units.reported
+        return output.loss(output.prepared(v), target) * state.units.reported
 
     def prefers(self, value, best):
         gain, share = best - value, self._share
