@@ -312,6 +312,22 @@ def test_progress_is_told(capsys):
     assert lines and all("tried: expected loss" in line for line in lines)
 
 
+@pytest.mark.parametrize("n_samples, least", [(60, 0.2), (1000, 0.9)])
+def test_held_out_rows_do_not_choose_among_passes_without_a_penalty(n_samples, least):
+    """One of these may be the best by chance; patience does not end the search for a penalty."""
+    scores = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n_samples + 1000, 10))
+        mean = X @ rng.normal(size=10) / np.sqrt(10)
+        y = mean + rng.normal(size=len(mean))
+        model = RiemannianMLPRegressor(random_state=seed, early_stopping=True)
+        model.fit(X[:n_samples], y[:n_samples])
+        assert model.best_validation_score_ == max(model.validation_scores_)
+        scores.append(model.score(X[n_samples:], mean[n_samples:]))
+    assert np.mean(scores) > least
+
+
 # ------------------------------------------------------------------------------- comparison
 class Waiting(Output):
     """A density: its loss may be negative."""

@@ -155,7 +155,7 @@ class Trainer:
             asked = self._report(score)
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
             value, tie = (-loss, np.inf) if score is None else (score, held_out_loss)
-            stalled = self._stalled(value, tie)
+            stalled = self._stalled(value, tie) and not self._preliminary
             if asked or stalled or (spent and not self._searching):
                 return {"asked": asked}
         return {"ran_out": self.stopping.max_iter > 0}
@@ -182,6 +182,15 @@ class Trainer:
     def _searching(self):
         """Whether the penalty is still being looked for."""
         return self.evidence is not None and self.evidence.searching
+
+    @property
+    def _preliminary(self):
+        """Whether patience does not count yet.
+
+        Where rows are held out another fit follows, with the penalty that is being looked for.
+        """
+        looking = self.validate is not None and self._searching and self.evidence.whole
+        return looking and not self.passes.objective.penalty.strength.fixed
 
     def _adapt(self):
         """Change the penalty; losses so far are compared as if it had always been so."""

@@ -29,8 +29,9 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     better, and if the first is not, fits with twice the strength.
 
     Networks with several hidden levels learn noise by heart before there is an estimate, and do
-    not forget it. So where batches are whole there is first a fit with the strength that was found,
-    held from the first pass on.
+    not forget it. And where rows are held out, the best of the passes before there is a strength
+    may be the best by chance. So there, where batches are whole, comes first a fit with the
+    strength that was found, held from the first pass on.
 
     Parameters
     ----------
@@ -95,9 +96,9 @@ class _Trials:
 
     def _try_all(self):
         model, settings, data = self._task
-        deep = model.network.topology.n_hidden_levels > 1
-        if deep and settings.whole_batches(data.X.shape[0]):
-            self._try(self._alpha)
+        deep, held_out = model.network.topology.n_hidden_levels > 1, self._validation is not None
+        if (deep or held_out) and settings.whole_batches(data.X.shape[0]):
+            self._try(self._alpha, anyway=held_out)
         weaker = WEAKER_OF_DEEP if deep else WEAKER
         if self._judge.compares_strengths and not self._improves(weaker):
             self._improves(STRONGER)
@@ -113,8 +114,8 @@ class _Trials:
             steps += 1
         return steps > 0
 
-    def _try(self, alpha):
-        """Whether a fit with that strength is the best so far."""
+    def _try(self, alpha, anyway=False):
+        """Whether a fit with that strength is the best so far, or counts as such `anyway`."""
         if self._value is None:
             self._value = self._judge.value(self._fit[1])
         state = self._start.fork()
@@ -133,7 +134,7 @@ class _Trials:
         if self._observer is not None:
             self._observer.tried(alpha, self._judge.verdict(value, self._value))
         state.coordinates = self._start.coordinates
-        better = self._judge.prefers(value, self._value)
+        better = anyway or self._judge.prefers(value, self._value)
         if better:
             self._fit, self._value = (outcome, state), value
         return better

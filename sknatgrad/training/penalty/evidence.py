@@ -97,7 +97,7 @@ class Evidence:
         n_weights=0.0,
         deep=False,
     ):
-        self.n_passes, self._whole = n_passes, steps_a_pass == 1
+        self.n_passes, self.whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
         self._every = -(-EVERY // steps_a_pass)
@@ -118,7 +118,7 @@ class Evidence:
         of `partial_fit` are.
         """
         if self._blank:
-            return self._whole
+            return self.whole
         if self.n_passes > self._last:
             return self.n_passes % LATER == 0
         since = self.n_passes - self._first
