@@ -253,6 +253,19 @@ def test_con3_dataframe_with_early_stopping_is_silent(kind):
         est.predict(df[["right", "left"]])
 
 
+@pytest.mark.parametrize("kind", ["clf", "reg"])
+@pytest.mark.parametrize("name", ["dtype", "dtypes", "shape", "schema", "T"])
+def test_con3_columns_named_like_attributes(kind, name):
+    """CON-3 Names of columns are no attributes of the table, of features or of targets."""
+    pd = pytest.importorskip("pandas")
+    X, y = blobs(60, k=2)
+    df, target = pd.DataFrame(X, columns=[name, "right"]), pd.DataFrame({name: y})
+    est, plain = (
+        make(kind, max_iter=3).fit(*data) for data in ((df, target), (X, y.reshape(-1, 1)))
+    )
+    np.testing.assert_allclose(answer(est, df), answer(plain, X), rtol=1e-9)
+
+
 # ----------------------------------------------------------------- state
 def test_sta1_partial_fit_with_class_unseen_in_first_batch():
     """STA-1 classes of the first call fix the width of the output layer."""

@@ -222,8 +222,10 @@ def test_losses_of_densities_may_be_negative(unit, batch_size):
 def test_sparse_targets_are_refused(data):
     """The message says what to do."""
     X, y = data
-    with pytest.raises(ValueError, match="toarray"):
-        make().fit(X, sp.csr_array(y[:, None]))
+    reg = make(max_iter=1)
+    for method in (reg.fit, reg.fit(X, y).loss):
+        with pytest.raises(ValueError, match="toarray"):
+            method(X, sp.csr_array(y[:, None]))
 
 
 # ------------------------------------------------------------------- targets

@@ -688,7 +688,7 @@ def test_best_start_whatever_ends_first(monkeypatch, losses):
 
 # ------------------------------------------------------------------- bad values of parameters
 BAD = {
-    "hidden_layer_sizes": [0, -1, (5, 0), (2.5,), "ten", None],
+    "hidden_layer_sizes": [0, -1, (5, 0), (2.5,), "ten", None, True],
     "activation": ["sigmoid", 3, ["tanh", "tanh", "tanh"]],
     "metric": ["newton", None, 3],
     "output": ["nonsense", 3],

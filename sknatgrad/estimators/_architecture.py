@@ -24,7 +24,7 @@ def layer_sizes(n_inputs, hidden_layer_sizes, n_outputs):
     """
     hidden = np.atleast_1d(np.asarray(hidden_layer_sizes, dtype=object)).tolist()
     for size in hidden:
-        if not isinstance(size, Integral) or size < 1:
+        if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
             raise ValueError(
                 f"hidden_layer_sizes must be positive integers, got {hidden_layer_sizes!r}."
             )

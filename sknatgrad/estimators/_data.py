@@ -90,10 +90,11 @@ def refuse_dates(values, name):
 
 def _types(values):
     """Those of the columns of a table, else that of the array; of objects, their own."""
-    if hasattr(values, "dtype"):
-        found = {values.dtype}
-    elif hasattr(values, "dtypes"):
+    # A table may have a column of the name dtype.
+    if hasattr(values, "dtypes") and np.ndim(values) > 1:
         found = set(values.dtypes)
+    elif hasattr(values, "dtype"):
+        found = {values.dtype}
     elif hasattr(values, "schema"):
         found = set(values.schema.types)
     else:

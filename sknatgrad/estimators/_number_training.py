@@ -1,12 +1,11 @@
 """What a regressor is trained on: rows with their numbers, and the output that reads these."""
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import assert_all_finite
 
 from ..training.data.rows import is_partitioned
 from ._data import CheckedRows, check_length, checked, refuse_dates
-from ._numbers import NumericTargets, as_numbers, numeric_output
+from ._numbers import NumericTargets, as_numbers, numeric_output, refuse_sparse
 from ._partitioned import Partitions
 from ._weights import check_weights
 
@@ -17,8 +16,7 @@ class NumberTrainingMixin:
     """Checks of rows and numbers before a fit."""
 
     def _checked_rows(self, X, y, sample_weight, reset):
-        if sparse.issparse(y):
-            raise ValueError("Sparse targets are not supported: pass y.toarray().")
+        refuse_sparse(y)
         if is_partitioned(X):
             rows = Partitions(self, X, y, sample_weight, reset, numeric=True)
             return rows, rows.examples

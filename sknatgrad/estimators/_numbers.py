@@ -107,8 +107,15 @@ class NumericTargets:
         return MeanR2.on(held_out)
 
 
+def refuse_sparse(y):
+    """Raise ValueError if targets are sparse."""
+    if sparse.issparse(y):
+        raise ValueError("Sparse targets are not supported: pass y.toarray().")
+
+
 def as_numbers(y):
-    """Targets as an array of floats; a ValueError if they are dates or times."""
+    """Targets as an array of floats; a ValueError if they are dates, times or sparse."""
+    refuse_sparse(y)
     y = np.asarray(y)
     refuse_dates(y, "y")
     return y if y.dtype == np.float32 else y.astype(float, copy=False)

@@ -5,6 +5,7 @@ Every metric is a modulus (what a change of a unit counts) times a reduction
 entry of `METRICS`.
 """
 
+from ..numerics.contracts import is_kind_of, misregistered
 from .metric import Metric, check_damping
 from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct, Safeguarded
 from .point import LossPoint
@@ -64,6 +65,8 @@ def get_metric(metric, n_mc_samples=1):
     ------
     ValueError
         If the name is unknown.
+    TypeError
+        If something else is registered.
     """
     if isinstance(metric, Metric):
         return metric
@@ -73,7 +76,11 @@ def get_metric(metric, n_mc_samples=1):
             f"Unknown metric {metric!r}: choose one of {sorted(METRICS)}, an alias of "
             f"{sorted(ALIASES)}, or pass a Metric object."
         )
-    modulus, reduction = METRICS[name]
+    entry = METRICS[name]
+    pair = isinstance(entry, tuple) and len(entry) == 2
+    if not (pair and is_kind_of(entry[0], Modulus) and is_kind_of(entry[1], Reduction)):
+        raise misregistered(name, entry, "a pair of classes, a Modulus and a Reduction")
+    modulus, reduction = entry
     return Metric(modulus.make(n_mc_samples), reduction(), name)
 
 

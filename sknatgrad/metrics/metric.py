@@ -64,7 +64,11 @@ class Metric:
 
     def statistics(self, point, rng):
         """The metric's means over one batch, a pair (network's, output's)."""
-        return self.reduction.statistics(point, self.modulus, rng), point.output_metric()
+        kept = self.reduction.statistics(point, self.modulus, rng)
+        if not isinstance(kept, tuple):
+            kind = type(self.reduction).__name__
+            raise TypeError(f"{kind}.statistics must return a tuple of arrays (doc/extending.md).")
+        return kept, point.output_metric()
 
     def combine(self, parts):
         """Weighted sum of statistics: a list of pairs (weight, statistics)."""

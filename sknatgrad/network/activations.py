@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from ..compiled import COMPILED_SIZE, get_kernels, loops
+from ..numerics.contracts import misregistered, missing
 
 # expit(-300) is 5e-131: far below any use, and its square does not underflow.
 _LARGEST_EXPONENT = {np.dtype(np.float64): 300.0, np.dtype(np.float32): 40.0}
@@ -65,7 +66,7 @@ class Activation:
 
     def fill(self, v, a, r):
         """Write activities and slopes into the arrays `a` and `r`."""
-        raise NotImplementedError
+        raise missing(self, "fill")
 
     def value_and_slope(self, v):
         """Activities and slopes, two new arrays of the shape of `v`."""
@@ -230,13 +231,17 @@ def get_activation(activation):
     ------
     ValueError
         If the name is unknown.
+    TypeError
+        If something else is registered.
     """
     if isinstance(activation, Activation):
         return activation
-    try:
-        return ACTIVATIONS[activation]
-    except (KeyError, TypeError):
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise ValueError(
             f"Unknown activation {activation!r}: choose one of {sorted(ACTIVATIONS)} "
             "or pass an Activation object."
-        ) from None
+        )
+    found = ACTIVATIONS[activation]
+    if not isinstance(found, Activation):
+        raise misregistered(activation, found, "an Activation object")
+    return found

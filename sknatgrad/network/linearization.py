@@ -76,7 +76,9 @@ class Linearization(Transport):
                 v += bias[level.units]
             else:
                 v[...] = bias[level.units]
-            activation.fill(v, self.a[level.units], self.r[level.units])
+            if activation.fill(v, self.a[level.units], self.r[level.units]) is not None:
+                kind = type(activation).__name__
+                raise TypeError(f"{kind}.fill must write into a and r (doc/extending.md).")
 
     @cached_property
     def r_squared(self):

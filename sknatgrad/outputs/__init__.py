@@ -3,6 +3,7 @@
 A new output is one file here and one entry of `OUTPUTS`.
 """
 
+from ..numerics.contracts import is_kind_of, misregistered
 from ._base import Output
 from .bernoulli import Bernoulli
 from .mixed import Mixed
@@ -31,6 +32,8 @@ def get_output(output, activation="auto", n_outputs=None):
     ValueError
         If the name is unknown, the activation does not suit the output or the list does
         not have that length.
+    TypeError
+        If something else is registered.
     """
     if isinstance(output, Output):
         return output
@@ -46,7 +49,10 @@ def get_output(output, activation="auto", n_outputs=None):
             f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an instance of an "
             "Output."
         )
-    return OUTPUTS[output](activation)
+    found = OUTPUTS[output]
+    if not is_kind_of(found, Output):
+        raise misregistered(output, found, "a class, an Output")
+    return found(activation)
 
 
 __all__ = [

@@ -12,6 +12,7 @@ Targets are encoded arrays whose last axis is the sample axis: class numbers
 import numpy as np
 
 from ..network.activations import get_activation
+from ..numerics.contracts import missing
 
 
 class Output:
@@ -90,11 +91,6 @@ class Output:
     def check_target(self, target):
         """Raise ValueError if a target can't be drawn from omega."""
 
-    def _missing(self, method):
-        return NotImplementedError(
-            f"{type(self).__name__} has no {method}: an output defines it (doc/extending.md)."
-        )
-
     # The contract -------------------------------------------------------------
     def prepared(self, v):
         """What the loss, its derivatives at v and draws share: they take it in place of v."""
@@ -102,11 +98,11 @@ class Output:
 
     def loss(self, v, target):
         """``-ln omega(target)`` in nats, (n_samples,)."""
-        raise self._missing("loss")
+        raise missing(self, "loss")
 
     def score(self, v, target):
         """``-d loss / d v``, (n_outputs, n_samples)."""
-        raise self._missing("score")
+        raise missing(self, "score")
 
     def fisher_factor(self, v, columns=slice(None)):
         """Columns of a square root S of the Fisher matrix with respect to v.
@@ -119,7 +115,7 @@ class Output:
             Of the n_outputs columns, those asked for.
         """
         if not self.independent:
-            raise self._missing("fisher_factor")
+            raise missing(self, "fisher_factor")
         return _diagonal_factor(np.sqrt(self.fisher_diagonal(v)), columns)
 
     def whitened(self, v, change):
@@ -140,22 +136,22 @@ class Output:
 
     def fisher_diagonal(self, v):
         """Diagonal of the Fisher matrix with respect to v, (n_outputs, n_samples)."""
-        raise self._missing("fisher_diagonal")
+        raise missing(self, "fisher_diagonal")
 
     def sample(self, v, rng):
         """Encoded targets drawn from omega, one a sample.
 
         Equal uniform numbers give equal draws in equivalent networks.
         """
-        raise self._missing("sample")
+        raise missing(self, "sample")
 
     def mean(self, v):
         """Expected target (probabilities of classes), (n_outputs, n_samples)."""
-        raise self._missing("mean")
+        raise missing(self, "mean")
 
     def logits(self, v):
         """Values that grow with the mean and do not saturate, (n_outputs, n_samples)."""
-        raise self._missing("logits")
+        raise missing(self, "logits")
 
     def log_mean(self, v):
         """Logarithms of the mean and of its complement to 1, where it is a probability.
@@ -200,15 +196,15 @@ class Output:
 
     def parameter_score(self, v, target):
         """``-d loss / d t``, t the output's own parameters, (n_parameters, n_samples)."""
-        raise self._missing("parameter_score")
+        raise missing(self, "parameter_score")
 
     def parameter_factor(self, v):
         """Square root of their metric, (n_parameters, n_columns, n_samples)."""
-        raise self._missing("parameter_factor")
+        raise missing(self, "parameter_factor")
 
     def parameter_whitened(self, v, change):
         """A change of t, (n_parameters,), as `whitened` has those of v."""
-        raise self._missing("parameter_whitened")
+        raise missing(self, "parameter_whitened")
 
 
 def _diagonal_factor(root, columns):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...compiled import get_kernels, loops
+from ...numerics.contracts import missing
 
 # Numbers that are carried back at once, 32 MB.
 _BLOCK_SIZE = 1 << 22
@@ -45,7 +46,7 @@ class Modulus:
 
     def seeds(self, point, rng):
         """Yield the seeds, arrays of shape (n_outputs, n_seeds of the block, n_samples)."""
-        raise NotImplementedError
+        raise missing(self, "seeds")
 
     def pulled(self, point, rng):
         """Yield backpropagated seeds, arrays of shape (n_units, n_seeds, n_samples)."""

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...numerics.contracts import missing
+
 
 class Reduction:
     """Which entries of a metric are kept, and how to solve with them.
@@ -21,11 +23,12 @@ class Reduction:
     constant : bool
         Whether the matrix is always the same, so that there are no statistics.
     recursive : bool
-        Whether the inverse can follow single samples (`recursive_inverse`).
+        Whether the inverse can follow single samples (`Mixable.recursive_inverse`).
     natural : bool
         Whether the metric sets the length of steps: it approximates second derivatives.
     invariant : bool
-        Whether steps are the same after any affine change of inputs and activities.
+        Whether steps are the same after any affine change of inputs and activities. If so, training
+        is free to change these.
     """
 
     prefix = None
@@ -34,11 +37,11 @@ class Reduction:
     constant = False
     recursive = False
     natural = True
-    invariant = True
+    invariant = False
 
     def statistics(self, point, modulus, rng):
         """The kept means over the samples of a batch, a tuple of arrays."""
-        raise NotImplementedError
+        raise missing(self, "statistics")
 
     def combine(self, parts):
         """Weighted sum of statistics: `parts` yields pairs (weight, statistics)."""
@@ -66,11 +69,7 @@ class Reduction:
         callable
             Takes and returns an ndarray of shape (n_parameters,).
         """
-        raise NotImplementedError
-
-    def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None):
-        """The inverse as a `RecursiveInverse`, where `recursive` says so."""
-        raise NotImplementedError
+        raise missing(self, "factorize")
 
     def with_kronecker(self, share, widening=0.0):
         """The reduction of ``A + share * K``, K the Kronecker form of A.
@@ -87,7 +86,7 @@ class Reduction:
 
     def block(self, topology, statistics, unit):
         """The undamped (1 + fan_in, 1 + fan_in) matrix of one unit, bias first."""
-        raise NotImplementedError
+        raise missing(self, "block")
 
     def to_dense(self, topology, statistics):
         """The undamped (n_parameters, n_parameters) matrix that `factorize` inverts."""

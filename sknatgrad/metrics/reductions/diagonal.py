@@ -16,7 +16,6 @@ class Diagonal(Mixable):
     """
 
     prefix = "diag"
-    invariant = False
 
     def statistics(self, point, modulus, rng):
         return (point.lin.edge_mean(point.values(modulus, rng), power=2),)
@@ -65,7 +64,6 @@ class Euclidean(Reduction):
     prefix = "euclidean"
     constant = True
     natural = False
-    invariant = False
 
     def statistics(self, point, modulus, rng):
         return ()

@@ -28,6 +28,7 @@ class Full(Reduction):
     prefix = ""
     needs_seeds = True
     factored = True
+    invariant = True
 
     def statistics(self, point, modulus, rng):
         lin = point.lin

@@ -23,6 +23,7 @@ class FullPlusKronecker(Reduction):
 
     needs_seeds = True
     factored = True
+    invariant = True
 
     def __init__(self, base, share, widening=0.0):
         self.share, self.widening = share, widening

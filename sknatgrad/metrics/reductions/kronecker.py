@@ -29,6 +29,7 @@ class Kronecker(Reduction):
 
     prefix = "kron"
     factored = True
+    invariant = True
 
     def __init__(self, widening=0.0):
         self.widening = widening

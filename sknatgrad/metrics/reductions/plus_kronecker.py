@@ -1,5 +1,6 @@
 """A metric with a share of its own Kronecker form."""
 
+from ...numerics.contracts import missing
 from ._base import Reduction
 
 
@@ -64,15 +65,18 @@ class Mixable(Reduction):
 
     def moments(self, point, widening):
         """Means of products of activities alone: the statistics where ``c = 1``."""
-        raise NotImplementedError
+        raise missing(self, "moments")
 
     def mixed(self, topology, statistics, moments, share):
         """The statistics of ``A + share * K``, from those of A and the moments."""
-        raise NotImplementedError
+        raise missing(self, "mixed")
 
     def recursive_inverse(self, topology, statistics, relative=0.0, absolute=None, share=0.0):
-        """See `Reduction`; `share` is that of K in mixed statistics."""
-        raise NotImplementedError
+        """The inverse as a `RecursiveInverse`, where `recursive` says so.
+
+        Arguments as of `factorize`; `share` is that of K in mixed statistics.
+        """
+        raise missing(self, "recursive_inverse")
 
     def with_kronecker(self, share, widening=0.0):
         return PlusKronecker(self, share, widening)

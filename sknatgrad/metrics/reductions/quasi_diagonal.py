@@ -22,6 +22,7 @@ class QuasiDiagonal(Mixable):
     """
 
     prefix = "qd"
+    invariant = True
 
     def statistics(self, point, modulus, rng):
         return point.lin.edge_moments(point.values(modulus, rng))

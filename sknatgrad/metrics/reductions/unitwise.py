@@ -31,6 +31,7 @@ class Unitwise(Mixable):
     prefix = "unitwise"
     factored = True
     recursive = True
+    invariant = True
 
     def __init__(self, tolerance=1e-10):
         self.tolerance = tolerance

@@ -8,6 +8,7 @@ an improvement, so overflow is a rejection.
 A new rule is one file here and one entry of `STEP_RULES`.
 """
 
+from ....numerics.contracts import is_kind_of
 from ._base import BatchRule, MiniBatchRule
 from .adaptive import Adaptive
 from .capped_change import CappedChange
@@ -24,6 +25,14 @@ STEP_RULES = {
     "constant": (Constant, ConstantRate),
 }
 
+
+def fits_step_rules(entry):
+    """Whether an entry of `STEP_RULES` is what it must be."""
+    if not (isinstance(entry, tuple) and len(entry) == 2 and is_kind_of(entry[0], BatchRule)):
+        return False
+    return entry[1] is None or is_kind_of(entry[1], MiniBatchRule)
+
+
 __all__ = [
     "STEP_RULES",
     "Adaptive",
@@ -34,4 +43,5 @@ __all__ = [
     "LineSearch",
     "MiniBatchRule",
     "TrustRegion",
+    "fits_step_rules",
 ]

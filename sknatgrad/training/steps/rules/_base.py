@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ....numerics.contracts import missing
+
 
 class BatchRule:
     """How steps on all rows are found, whose losses compare.
@@ -43,7 +45,7 @@ class BatchRule:
         slope : float
             ``G . direction``, the first-order decrease of the loss a unit of rate.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no search (doc/extending.md).")
+        raise missing(self, "search")
 
     def _trial(self, objective, start, direction, rate):
         return objective.evaluate(start.parameters + rate * direction)
@@ -86,7 +88,7 @@ class MiniBatchRule:
         loss : float
             Of its batch, before it.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no propose (doc/extending.md).")
+        raise missing(self, "propose")
 
     def suit(self, batch_size, noise, nonnegative):
         """Take note of what the batches that come are like.
