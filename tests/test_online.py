@@ -661,3 +661,22 @@ def test_streams_follow_what_drifts():
             scores.append(reg.score(X, y))
         reg.partial_fit(X, y)
     assert np.mean(scores) > 0.93
+
+
+def test_streams_without_a_seed_draw_different_numbers():
+    """Each has a generator of its own, which goes on from call to call."""
+    X, y = load_iris(return_X_y=True)
+    streams = [RiemannianMLPClassifier((4,)).partial_fit(X, y, classes=[0, 1, 2]) for _ in range(2)]
+    draws = [stream.partial_fit(X, y)._state.rng.randint(2**31, size=4) for stream in streams]
+    assert not np.array_equal(*draws)
+
+
+def test_rows_that_weigh_nothing_teach_nothing():
+    """A call with classes of weight 0 alone is none, where there is a network already."""
+    X, y = load_iris(return_X_y=True)
+    clf = RiemannianMLPClassifier((4,), class_weight={0: 0.0, 1: 1.0, 2: 1.0}, random_state=0)
+    clf.partial_fit(X, y, classes=[0, 1, 2])
+    losses, before = list(clf.loss_curve_), clf.predict_proba(X)
+    clf.partial_fit(X[y == 0], y[y == 0])
+    assert clf.loss_curve_ == losses and clf.t_ == 100
+    np.testing.assert_array_equal(clf.predict_proba(X), before)

@@ -22,7 +22,7 @@ from ..network import Network
 from ..training import STEP_RULES, Stopping
 from ..training.data.rows import is_partitioned
 from ..training.session import begin_stream, go_on, run
-from ..training.settings import Settings
+from ..training.settings import Settings, largest_full_batch
 from ..training.starts import best_start
 from ..training.state import Task
 from ._architecture import architecture_key, build_topology, layer_sizes
@@ -98,7 +98,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         if not get_config()["skip_parameter_validation"]:
             super()._validate_params()
 
-    def _settings(self, topology):
+    def _settings(self, topology, output):
         return Settings(
             metric=self._resolved_metric(self.metric, topology),
             damping=self.damping,
@@ -111,6 +111,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             shuffle=self.shuffle,
             alpha=self.alpha,
             stopping=Stopping(self.max_iter, self.tol, self.n_iter_no_change),
+            largest_full_batch=largest_full_batch(topology, output),
             n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
@@ -137,9 +138,14 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         self._warn_of(outcome)
         return self
 
+    def _own_generator(self):
+        """A generator that is not NumPy's own, of which streams would keep copies."""
+        rng = check_random_state(self.random_state)
+        return check_random_state(rng.randint(2**31 - 1)) if self.random_state is None else rng
+
     def _train(self, targets, data, y, validation, observer):
         """A function that makes fitted attributes of the outcome and the state, and these."""
-        rng = check_random_state(self.random_state)
+        rng = self._own_generator()
         warm = self.warm_start and self.__sklearn_is_fitted__()
         if validation is None and self.early_stopping:
             # Before links are drawn, which warm fits do not do: they hold out the same rows.
@@ -180,8 +186,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             rows, y = self._checked_rows(X, y, sample_weight, reset=first)
             targets = self._targets_of_stream(y, **known)
             data, _ = without_zero_weights(rows.encoded(targets), y)
+            if not (first or data.total_weight):
+                return self
             fitted, outcome, state = self._train_on(targets, data, first)
-        # An interrupted call leaves all as it was: the rows may come again.
+        # An interrupted call leaves what was learnt as it was: the rows may come again.
         if first or outcome.n_iter:
             self._store(fitted(outcome, state))
         self._warn_of(outcome)
@@ -189,7 +197,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
 
     def _train_on(self, targets, data, first):
         """One pass over the next rows of a stream; returns as `_train`."""
-        rng = check_random_state(self.random_state)
+        rng = self._own_generator()
         plan = self._plan(targets, data, rng, keep=not first)
         if not first:
             plan = replace(plan, dtype=self._dtype)
@@ -251,7 +259,8 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             network = Network.build(topology, self.activation, output.activation)
             key = architecture_key(self, output)
         self._check_network(network.topology)
-        return Plan(targets, network, key, self._settings(network.topology), data.X.dtype)
+        settings = self._settings(network.topology, output)
+        return Plan(targets, network, key, settings, data.X.dtype)
 
     def _check_same_architecture(self, sizes, output):
         ends = self.topology_.n_inputs, self.topology_.n_outputs

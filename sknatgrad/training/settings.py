@@ -4,11 +4,14 @@ import math
 from dataclasses import dataclass, field, replace
 
 from ..metrics import Metric
-from .steps.rules import STEP_RULES
+from ..numerics.contracts import misregistered
+from .steps.rules import STEP_RULES, fits_step_rules
 from .steps.rules.capped_change import MINI_BATCH
 
-# Up to this many rows, momentum on all of them gets further in the same time.
-LARGEST_FULL_BATCH = 1000
+# Up to so many rows, momentum on all of them gets further in the same time, and noise is told from
+# signal better; more are worth it where rows have one target each, and there are not several hidden
+# levels.
+LARGEST_FULL_BATCH, LARGEST_OF_ONE_TARGET = 1000, 2000
 # Beyond, mini-batches of a tenth of the rows, but not more than about `MINI_BATCH`.
 STEPS_A_PASS = 10
 SHORTEST_WINDOW = 1000.0
@@ -31,6 +34,14 @@ def noise_share(fan_in, batch_size):
     if batch_size < LARGE_BATCH:
         return 0.0
     return min(1.0, max(0.0, 2 * fan_in.max(initial=0) / batch_size - 1))
+
+
+def largest_full_batch(topology, output):
+    """Rows up to which each step is on all of them."""
+    one_target = topology.n_outputs == 1 or output.discrete
+    if one_target and topology.n_hidden_levels <= 1:
+        return LARGEST_OF_ONE_TARGET
+    return LARGEST_FULL_BATCH
 
 
 @dataclass(frozen=True)
@@ -77,6 +88,7 @@ class Settings:
     shuffle: bool
     alpha: float | str
     stopping: Stopping
+    largest_full_batch: int = LARGEST_FULL_BATCH
     n_threads: int = 1
     streaming: bool = False
     # Those that are known here: another process knows of no rule that a user has registered.
@@ -107,15 +119,15 @@ class Settings:
     def rows_a_step(self, n_samples):
         """Rows of a mini-batch, or all of them.
 
-        Unless it is given: all up to `LARGEST_FULL_BATCH`, and all for rules that
+        Unless it is given: all up to `largest_full_batch`, and all for rules that
         compare losses; else the rows are divided evenly among ten steps, or ``n_samples
         // MINI_BATCH`` if these are more. As many for all steps of a pass, but for one
         more or less: the metric and the length of steps are for batches of one size,
         and a few rows left over would lead astray.
         """
         if self.batch_size == "auto":
-            _, stochastic = self.step_rules[self.learning_rate]
-            if n_samples <= LARGEST_FULL_BATCH or stochastic is None:
+            _, stochastic = self._rules
+            if n_samples <= self.largest_full_batch or stochastic is None:
                 return n_samples
             n_steps = max(STEPS_A_PASS, n_samples // MINI_BATCH)
         else:
@@ -133,8 +145,10 @@ class Settings:
         ------
         ValueError
             If the rule compares losses and there are mini-batches.
+        TypeError
+            If something else is registered.
         """
-        rule, stochastic = self.step_rules[self.learning_rate]
+        rule, stochastic = self._rules
         if whole_batch:
             return rule(self._first_rate(rule), self.metric.reduction.natural)
         if stochastic is None:
@@ -146,6 +160,15 @@ class Settings:
                 f"{advice}use one of {usable}."
             )
         return stochastic(self._first_rate(stochastic))
+
+    @property
+    def _rules(self):
+        """Those of whole batches and of mini-batches that `learning_rate` names."""
+        entry = self.step_rules[self.learning_rate]
+        if not fits_step_rules(entry):
+            wanted = "a pair of classes, a BatchRule and a MiniBatchRule or None"
+            raise misregistered(self.learning_rate, entry, wanted)
+        return entry
 
     def _first_rate(self, rule):
         asked = self.learning_rate_init
