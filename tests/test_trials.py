@@ -328,6 +328,18 @@ def test_held_out_rows_do_not_choose_among_passes_without_a_penalty(n_samples, l
     assert np.mean(scores) > least
 
 
+def test_three_levels_do_not_learn_noise_by_heart():
+    """Fits that are worse than a constant have far to go: they do, and at worst become one."""
+    scores = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1200, 20))
+        y = X[:, 0] + 2 * rng.normal(size=1200)
+        model = RiemannianMLPRegressor(hidden_layer_sizes=(50, 50, 50), random_state=seed)
+        scores.append(model.fit(X[:200], y[:200]).score(X[200:], X[200:, 0]))
+    assert min(scores) > -0.1 and np.mean(scores) > 0.2
+
+
 # ------------------------------------------------------------------------------- comparison
 class Waiting(Output):
     """A density: its loss may be negative."""

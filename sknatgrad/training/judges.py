@@ -24,7 +24,7 @@ def judge_of(task, validation=None):
 
     Has ``value(state)``, what it judges by, ``prefers(value, best)``, and ``verdict(value,
     best)``, a line for the user; ``compares_strengths`` is False if it can only tell fits with the
-    same strength apart.
+    same strength apart, else ``is_noise(state, value)`` says whether a constant would be better.
     """
     if validation is not None:
         return ByHeldOut(task, validation[0])
@@ -44,6 +44,11 @@ class ByExpectation:
 
     def prefers(self, value, best):
         return value < BETTER * best
+
+    def is_noise(self, state, value):
+        objective = penalised_objective(self.task, state)
+        constant = objective.evaluate(np.zeros_like(state.path.average)).data_loss
+        return not BETTER * value <= constant
 
     def verdict(self, value, best):
         return f"expected loss {value:.4g}, the best had {best:.4g}"
@@ -75,6 +80,9 @@ class ByHeldOut:
         error = np.sqrt(share**2 @ np.square(gain - mean))
         enough = (1 - BETTER) * np.abs(share @ best)
         return bool(mean > max(enough, SIGNIFICANT * error))
+
+    def is_noise(self, state, value):
+        return False
 
     def verdict(self, value, best):
         return f"held-out loss {self._share @ value:.4g}, the best had {self._share @ best:.4g}"

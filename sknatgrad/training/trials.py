@@ -12,7 +12,8 @@ from .session import begin, run
 
 # Strengths relative to the best one so far, at most so many in a row. With several hidden levels
 # an eighth may be as much too weak for noisy targets as the first one is too strong for others.
-WEAKER, WEAKER_OF_DEEP, STRONGER, MOST_IN_A_ROW = 1 / 8, 1 / 4, 2.0, 4
+# And they may be worse than a constant, from where there is a long way to go.
+WEAKER, WEAKER_OF_DEEP, STRONGER, MUCH_STRONGER, MOST_IN_A_ROW = 1 / 8, 1 / 4, 2.0, 4.0, 4
 # Strengths that are tried are powers of two to a quarter of this.
 STRENGTHS_AN_OCTAVE = 4
 # Passes after which evidence has settled.
@@ -29,7 +30,8 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     better, and if the first is not, fits with twice the strength.
 
     Networks with several hidden levels learn noise by heart before there is an estimate, and do
-    not forget it. And where rows are held out, the best of the passes before there is a strength
+    not forget it. So if a constant would be better, fits with ever more strength come before the
+    others. And where rows are held out, the best of the passes before there is a strength
     may be the best by chance. So there, where batches are whole, comes first a fit with the
     strength that was found, held from the first pass on.
 
@@ -100,12 +102,31 @@ class _Trials:
         if (deep or held_out) and settings.whole_batches(data.X.shape[0]):
             self._try(self._alpha, anyway=held_out)
         weaker = WEAKER_OF_DEEP if deep else WEAKER
-        if self._judge.compares_strengths and not self._improves(weaker):
-            self._improves(STRONGER)
+        if self._judge.compares_strengths:
+            if deep and self._leaves_noise():
+                # What is that much weaker has been tried.
+                weaker = 1 / STRONGER
+            if not self._improves(weaker):
+                self._improves(STRONGER)
+
+    def _leaves_noise(self):
+        """Whether ever more strength was tried, as long as the best fit had learnt but noise."""
+        alpha, steps = self._alpha, 0
+        while steps < MOST_IN_A_ROW and self._judge.is_noise(self._fit[1], self._best_value):
+            alpha, steps = MUCH_STRONGER * alpha, steps + 1
+            self._try(alpha)
+        return steps > 0
 
     @property
     def _alpha(self):
         return self._fit[1].strength.alpha
+
+    @property
+    def _best_value(self):
+        """What the best fit so far is judged by; where nothing is tried it is not computed."""
+        if self._value is None:
+            self._value = self._judge.value(self._fit[1])
+        return self._value
 
     def _improves(self, factor):
         """Whether a fit of so many times the strength is better; if so go on like this."""
@@ -116,8 +137,7 @@ class _Trials:
 
     def _try(self, alpha, anyway=False):
         """Whether a fit with that strength is the best so far, or counts as such `anyway`."""
-        if self._value is None:
-            self._value = self._judge.value(self._fit[1])
+        best = self._best_value
         state = self._start.fork()
         state.history.resume()
         # What differs by rounding errors, since data came in other units, becomes the same: fits
@@ -132,9 +152,9 @@ class _Trials:
             return False
         value = self._judge.value(state)
         if self._observer is not None:
-            self._observer.tried(alpha, self._judge.verdict(value, self._value))
+            self._observer.tried(alpha, self._judge.verdict(value, best))
         state.coordinates = self._start.coordinates
-        better = anyway or self._judge.prefers(value, self._value)
+        better = anyway or self._judge.prefers(value, best)
         if better:
             self._fit, self._value = (outcome, state), value
         return better
