@@ -1,8 +1,8 @@
 """Noisy tables around the size up to which batches are whole by default.
 
 Run as ``python tests/benchmarks/bench_batches.py``. Fifty normal features; the mean of numbers, and
-the logarithm of that of counts, linear in them; three times as much noise as signal. Means over five
-draws of the squared error against the true mean, in units of its variance: a constant has 1.
+the logarithm of that of counts, linear in them; three times as much noise as signal. Means over
+five draws of the squared error against the true mean, in units of its variance: a constant has 1.
 """
 
 import warnings
