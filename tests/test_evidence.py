@@ -652,6 +652,19 @@ def test_many_labels_a_row_are_learnt_as_well_as_single_ones():
     assert clf.loss(X[1000:], Y[1000:].astype(int)) / 10 < 0.66
 
 
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_mini_batches_do_not_learn_noise_by_heart(loss):
+    """Weak signals: they come closer to the truth than half way from a constant."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 50))
+    mean = 0.5 * X @ rng.normal(size=50) / np.sqrt(50)
+    counted = loss == "poisson"
+    y = rng.poisson(np.exp(mean)) if counted else mean + 0.9 * rng.normal(size=5000)
+    truth = np.exp(mean) if counted else mean
+    reg = RiemannianMLPRegressor(loss, random_state=0).fit(X[:3000], y[:3000])
+    assert r2_score(truth[3000:], reg.predict(X[3000:])) > 0.8
+
+
 def test_noise_of_numbers_is_not_learnt_by_heart():
     """A line through noise of its own size, from rows enough for mini-batches."""
     rng = np.random.default_rng(0)
