@@ -15,8 +15,8 @@ from .noise import Noise
 # counted they do not determine. Labels are told from noise by fewer rows than numbers.
 CROWDING, CROWDING_OF_LABELS, COLDEST = 0.25, 0.015, 0.5
 # The temperature of numbers, times this where there are several hidden levels: the more they learn
-# by heart, the less of noise is to be seen. In mini-batches the strength of all is as much more.
-OF_DEEP = OF_MINI_BATCHES = 2.0
+# by heart, the less of noise is to be seen.
+OF_DEEP = 2.0
 # In units of the noise variance: the strength at the start, and the least. Below that,
 # separable classes are fitted with weights that grow until the curvature, hence what it
 # asks for, is gone. Networks with several hidden levels learn numbers exactly before the first
@@ -48,7 +48,8 @@ class Evidence:
     noise variance (MacKay, *Neural Computation* 4, 1992). T is a `temperature`, 1
     where there are many rows for each weight and down to 1/2 where there are few: g, a sum over
     blocks, is then more than they can determine. Of numbers it is twice that where there are
-    several hidden levels, and for a in mini-batches.
+    several hidden levels. In mini-batches, which forget less of what they have learnt by heart,
+    the strength of all weights of numbers has 1 / T in its place.
 
     All this holds at the most probable weights. Before that, those that data do not determine are
     what they were at the start, the more so the more hidden levels L there are, and say that
@@ -201,7 +202,7 @@ class Evidence:
         power = selectivity(curvature.n_hidden_levels)
         temperature = self.temperature(curvature.noise, penalty.weight)
         if curvature.noise.scale_is_free and not (self.whole or self._deep):
-            temperature *= OF_MINI_BATCHES
+            temperature = 1 / temperature
 
         def asked(alpha):
             free, counted, size = curvature.weighed(alpha, power)
