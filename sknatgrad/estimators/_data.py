@@ -91,7 +91,7 @@ def refuse_dates(values, name):
 def _types(values):
     """Those of the columns of a table, else that of the array; of objects, their own."""
     # A table may have a column of the name dtype.
-    if hasattr(values, "dtypes") and np.ndim(values) > 1:
+    if hasattr(values, "dtypes") and getattr(values, "ndim", 2) == 2:
         found = set(values.dtypes)
     elif hasattr(values, "dtype"):
         found = {values.dtype}

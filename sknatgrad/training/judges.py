@@ -75,6 +75,8 @@ class ByHeldOut:
         return output.loss(output.prepared(v), target) * state.units.reported
 
     def prefers(self, value, best):
+        if not np.isfinite(best).all():
+            return bool(np.isfinite(value).all())
         gain, share = best - value, self._share
         mean = share @ gain
         error = np.sqrt(share**2 @ np.square(gain - mean))

@@ -86,13 +86,15 @@ def _residuals_and_freedom(objective, evaluation):
     factor, failed = dpotrf(kernel, lower=1)
     inverse, failed_too = dpotri(factor, lower=1)
     if failed or failed_too:
-        return residuals, np.full(n_outputs, len(kernel) / n_outputs)
+        # Which leaves nothing to the residuals.
+        return residuals, np.full(n_outputs, objective.penalty.weight)
     blocks = inverse.reshape(n_outputs, -1, n_outputs, len(kernel) // n_outputs)
     # Of the inverse there is the lower triangle.
     lower = np.einsum("kili->kl", blocks)
     left = alpha * (np.tril(lower) + np.tril(lower, -1).T)
     follows = np.eye(n_outputs) * (len(kernel) // n_outputs) - left
     together = safe_divide(residuals, residuals.diagonal()[:, None])
+    np.fill_diagonal(together, 1.0)
     return residuals, (follows * together).sum(axis=1)
 
 
