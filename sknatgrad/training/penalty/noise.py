@@ -66,7 +66,7 @@ class Noise:
         Independent targets of a row; 1 where a row has one class.
     pull : float
         Targets of a row that pull at the weights that they share: the same, but of K equally
-        frequent classes K - 2, at least 1.
+        frequent classes K - 2, at least 1, where there are not several hidden levels.
     scale_is_free : bool
         Whether the output leaves it to the residuals how noisy targets are.
     """
@@ -93,17 +93,21 @@ class Noise:
         at = evaluation.parameters, metric, None, evaluation.points
         statistics, _ = objective.statistics(*at)
         squares, expected, moments, *others = statistics
-        free = objective.output.free_dispersion
+        free, deep = (
+            objective.output.free_dispersion,
+            objective.network.topology.n_hidden_levels > 1,
+        )
         if free:
             dispersion, count = _of_free_scale(squares, expected, moments)
         else:
-            deep = objective.network.topology.n_hidden_levels > 1
             together, count = _of_labels(moments, len(squares))
             dispersion = float(safe_divide(squares.sum(), expected.sum()))
             dispersion = together * dispersion ** (POWER_OF_DEEP if deep else POWER)
         n_observed = objective.penalty.weight * count
-        independent = objective.output.independent
-        n_targets, pull = (count, count) if independent else (1.0, max(1.0, count - 1))
+        if objective.output.independent:
+            n_targets = pull = count
+        else:
+            n_targets, pull = 1.0, 1.0 if deep else max(1.0, count - 1)
         return cls(dispersion, n_observed, n_targets, pull, free), others
 
     def unit(self, free):
