@@ -330,6 +330,17 @@ def test_held_out_rows_do_not_choose_among_passes_without_a_penalty(n_samples, l
     assert np.mean(scores) > least
 
 
+@pytest.mark.parametrize("settings", [{"metric": "diag_bp"}, {"damping_mode": "absolute"}])
+def test_patience_counts_where_no_fit_follows(settings):
+    """As where the penalty is given."""
+    X, y = products(100)
+    for more in (settings, {"alpha": 1.0}):
+        model = RiemannianMLPRegressor(
+            early_stopping=True, tol=1e9, n_iter_no_change=2, random_state=0, **more
+        )
+        assert model.fit(X, y).n_iter_ == 3
+
+
 def test_three_levels_do_not_learn_noise_by_heart():
     """Fits that are worse than a constant have far to go: they do, and at worst become one."""
     scores = []

@@ -139,7 +139,10 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         return self
 
     def _own_generator(self):
-        """A generator that is not NumPy's own, of which streams would keep copies."""
+        """Where numbers are drawn from.
+
+        Not from NumPy's own generator: each stream would keep a copy of it, and draw the same.
+        """
         rng = check_random_state(self.random_state)
         return check_random_state(rng.randint(2**31 - 1)) if self.random_state is None else rng
 

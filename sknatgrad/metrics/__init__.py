@@ -5,7 +5,7 @@ Every metric is a modulus (what a change of a unit counts) times a reduction
 entry of `METRICS`.
 """
 
-from ..numerics.contracts import is_kind_of, misregistered
+from ..numerics.contracts import is_pair_of, misregistered
 from .metric import Metric, check_damping
 from .moduli import Backpropagated, Fisher, Modulus, MonteCarlo, OuterProduct, Safeguarded
 from .point import LossPoint
@@ -77,8 +77,7 @@ def get_metric(metric, n_mc_samples=1):
             f"{sorted(ALIASES)}, or pass a Metric object."
         )
     entry = METRICS[name]
-    pair = isinstance(entry, tuple) and len(entry) == 2
-    if not (pair and is_kind_of(entry[0], Modulus) and is_kind_of(entry[1], Reduction)):
+    if not is_pair_of(entry, Modulus, Reduction):
         raise misregistered(name, entry, "a pair of classes, a Modulus and a Reduction")
     modulus, reduction = entry
     return Metric(modulus.make(n_mc_samples), reduction(), name)

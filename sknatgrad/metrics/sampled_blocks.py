@@ -152,7 +152,8 @@ class IterativeFactor:
 
     Takes what `CentredFactor` takes, and solves to a given error. Units that do not
     converge in as many iterations as cost what their block does are solved with it; so
-    are undamped ones with fewer samples than weights, which converge too slowly to tell.
+    are those whose solution leaves a residual, as of a singular system, and undamped ones with
+    fewer samples than weights, which converge too slowly to tell.
 
     Parameters
     ----------

@@ -13,6 +13,12 @@ def misregistered(name, entry, wanted):
     )
 
 
+def is_pair_of(entry, first, second):
+    """Whether an entry is a pair of subclasses."""
+    pair = isinstance(entry, tuple) and len(entry) == 2
+    return pair and is_kind_of(entry[0], first) and is_kind_of(entry[1], second)
+
+
 def is_kind_of(entry, base):
     """Whether an entry is a class, and a subclass of `base`."""
     return isinstance(entry, type) and issubclass(entry, base)

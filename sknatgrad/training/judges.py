@@ -24,7 +24,8 @@ def judge_of(task, validation=None):
 
     Has ``value(state)``, what it judges by, ``prefers(value, best)``, and ``verdict(value,
     best)``, a line for the user; ``compares_strengths`` is False if it can only tell fits with the
-    same strength apart, else ``is_noise(state, value)`` says whether a constant would be better.
+    same strength apart, else ``is_noise(state, value)`` says whether a constant is known to be
+    better.
     """
     if validation is not None:
         return ByHeldOut(task, validation[0])
@@ -45,6 +46,8 @@ class ByExpectation:
     def prefers(self, value, best):
         return value < BETTER * best
 
+    @single_thread()
+    @quiet()
     def is_noise(self, state, value):
         objective = penalised_objective(self.task, state)
         constant = objective.evaluate(np.zeros_like(state.path.average)).data_loss

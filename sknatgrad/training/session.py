@@ -122,7 +122,7 @@ def go_on(task, state):
 
 
 @single_thread()
-def run(task, state, validation=None, observer=None):
+def run(task, state, validation=None, observer=None, followed=False):
     """Train from a state, which is brought up to date.
 
     Parameters
@@ -135,6 +135,8 @@ def run(task, state, validation=None, observer=None):
     observer : object, optional
         As in `Trainer`, but given a function in place of what was reached, which makes the
         `Outcome` and the state of a training that had stopped there.
+    followed : bool
+        As in `Trainer`.
 
     Returns
     -------
@@ -155,7 +157,8 @@ def run(task, state, validation=None, observer=None):
     watched = None if observer is None else _Watched(observer, state)
     evidence = make_evidence(task.data, state, passes) if adapts else None
     reported = state.units.reported
-    trainer = Trainer(passes, state.history, stopping, validate, watched, evidence, reported)
+    told = validate, watched, evidence, reported, followed
+    trainer = Trainer(passes, state.history, stopping, *told)
     outcome = trainer.run()
     _bring_to(state, trainer.reached)
     if settings.streaming:

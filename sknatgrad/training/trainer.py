@@ -77,6 +77,9 @@ class Trainer:
         Chooses the strength of the penalty now and then.
     unit : float
         What a unit of the loss of passes is worth in the history.
+    followed : bool
+        Whether a fit with the penalty that is found comes next: patience does not count before
+        there is one.
 
     Attributes
     ----------
@@ -95,9 +98,11 @@ class Trainer:
         observer=None,
         evidence=None,
         unit=1.0,
+        followed=False,
     ):
         self.passes, self.history, self.stopping, self._unit = passes, history, stopping, unit
         self.validate, self.observer, self.evidence = validate, observer, evidence
+        self._followed = followed
         self._before = len(history.losses)
         self._reached = self._now(0)
         self.best, self._best_loss, self._without_gain = -np.inf, np.inf, 0
@@ -155,7 +160,7 @@ class Trainer:
             asked = self._report(score)
             spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
             value, tie = (-loss, np.inf) if score is None else (score, held_out_loss)
-            stalled = self._stalled(value, tie) and not self._preliminary
+            stalled = self._stalled(value, tie) and not (self._followed and self._searching)
             if asked or stalled or (spent and not self._searching):
                 return {"asked": asked}
         return {"ran_out": self.stopping.max_iter > 0}
@@ -182,15 +187,6 @@ class Trainer:
     def _searching(self):
         """Whether the penalty is still being looked for."""
         return self.evidence is not None and self.evidence.searching
-
-    @property
-    def _preliminary(self):
-        """Whether patience does not count yet.
-
-        Where rows are held out another fit follows, with the penalty that is being looked for.
-        """
-        looking = self.validate is not None and self._searching and self.evidence.whole
-        return looking and not self.passes.objective.penalty.strength.fixed
 
     def _adapt(self):
         """Change the penalty; losses so far are compared as if it had always been so."""

@@ -30,10 +30,10 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     better, and if the first is not, fits with twice the strength.
 
     Networks with several hidden levels learn noise by heart before there is an estimate, and do
-    not forget it. So if a constant would be better, fits with ever more strength come before the
-    others. And where rows are held out, the best of the passes before there is a strength
-    may be the best by chance. So there, where batches are whole, comes first a fit with the
-    strength that was found, held from the first pass on.
+    not forget it. And where rows are held out, the best of the passes before there is a strength
+    may be the best by chance. So in both cases, where batches are whole, the first fit is followed
+    by one with the strength that was found, held from the first pass on. If several levels have
+    learnt but noise, as a constant would be better, fits with ever more strength come then.
 
     Parameters
     ----------
@@ -52,24 +52,31 @@ def run_with_trials(task, seed, previous=None, validation=None, observer=None):
     """
     state = begin(task, check_random_state(seed), previous)
     start = state.fork()
-    outcome = run(task, state, validation, observer)
-    if previous is not None or not _has_settled(task, outcome, state):
+    can_be_tried = previous is None and _can_be_tried(task)
+    followed = can_be_tried and validation is not None and _is_whole(task)
+    outcome = run(task, state, validation, observer, followed)
+    if not (can_be_tried and _has_settled(outcome, state)):
         return outcome, state
     return _Trials(task, start, validation, observer).best(outcome, state)
 
 
-def _has_settled(task, outcome, state):
-    """Whether evidence has settled on a strength, in a training that other units do not change."""
+def _can_be_tried(task):
+    """Whether there is a strength to be found, in a training that other units do not change."""
     model, settings, data = task
+    adapts = settings.adapts_alpha(model.network)
+    return adapts and settings.invariant and not data.whole_batches_only
+
+
+def _is_whole(task):
+    """Whether each step is on all rows."""
+    return task.settings.whole_batches(task.data.X.shape[0])
+
+
+def _has_settled(outcome, state):
+    """Whether evidence has settled on a strength."""
     ended = outcome.error is None and not (outcome.interrupted or outcome.asked)
-    return (
-        ended
-        and (outcome.n_iter >= SETTLED or not outcome.ran_out)
-        and settings.adapts_alpha(model.network)
-        and state.strength.alpha > 0
-        and settings.invariant
-        and not data.whole_batches_only
-    )
+    settled = outcome.n_iter >= SETTLED or not outcome.ran_out
+    return ended and settled and state.strength.alpha > 0
 
 
 class _Trials:
@@ -97,14 +104,14 @@ class _Trials:
         return self._fit
 
     def _try_all(self):
-        model, settings, data = self._task
-        deep, held_out = model.network.topology.n_hidden_levels > 1, self._validation is not None
-        if (deep or held_out) and settings.whole_batches(data.X.shape[0]):
+        deep = self._task.model.network.topology.n_hidden_levels > 1
+        held_out = self._validation is not None
+        if (deep or held_out) and _is_whole(self._task):
             self._try(self._alpha, anyway=held_out)
         weaker = WEAKER_OF_DEEP if deep else WEAKER
         if self._judge.compares_strengths:
             if deep and self._leaves_noise():
-                # What is that much weaker has been tried.
+                # A quarter of the best has been tried.
                 weaker = 1 / STRONGER
             if not self._improves(weaker):
                 self._improves(STRONGER)
@@ -154,7 +161,7 @@ class _Trials:
         if self._observer is not None:
             self._observer.tried(alpha, self._judge.verdict(value, best))
         state.coordinates = self._start.coordinates
-        better = anyway or self._judge.prefers(value, best)
+        better = self._judge.prefers(value, best) or (anyway and np.isfinite(value).all())
         if better:
             self._fit, self._value = (outcome, state), value
         return better

@@ -48,8 +48,8 @@ class Evidence:
     noise variance (MacKay, *Neural Computation* 4, 1992). T is a `temperature`, 1
     where there are many rows for each weight and down to 1/2 where there are few: g, a sum over
     blocks, is then more than they can determine. Of numbers it is twice that where there are
-    several hidden levels. In mini-batches, which forget less of what they have learnt by heart,
-    the strength of all weights of numbers has 1 / T in its place.
+    several hidden levels. With one, mini-batches, which forget less of what they have learnt by
+    heart, have 1 / T in its place for a of numbers and counts.
 
     All this holds at the most probable weights. Before that, those that data do not determine are
     what they were at the start, the more so the more hidden levels L there are, and say that
@@ -98,7 +98,7 @@ class Evidence:
         n_weights=0.0,
         deep=False,
     ):
-        self.n_passes, self.whole = n_passes, steps_a_pass == 1
+        self.n_passes, self._whole = n_passes, steps_a_pass == 1
         self._blank = not (n_passes or learnt)
         self._first = 0 if learnt and not n_passes else -(-EARLIEST // steps_a_pass)
         self._every = -(-EVERY // steps_a_pass)
@@ -119,7 +119,7 @@ class Evidence:
         of `partial_fit` are.
         """
         if self._blank:
-            return self.whole
+            return self._whole
         if self.n_passes > self._last:
             return self.n_passes % LATER == 0
         since = self.n_passes - self._first
@@ -201,7 +201,7 @@ class Evidence:
 
         power = selectivity(curvature.n_hidden_levels)
         temperature = self.temperature(curvature.noise, penalty.weight)
-        if curvature.noise.scale_is_free and not (self.whole or self._deep):
+        if curvature.noise.scale_is_free and not (self._whole or self._deep):
             temperature = 1 / temperature
 
         def asked(alpha):

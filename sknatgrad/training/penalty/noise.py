@@ -93,10 +93,8 @@ class Noise:
         at = evaluation.parameters, metric, None, evaluation.points
         statistics, _ = objective.statistics(*at)
         squares, expected, moments, *others = statistics
-        free, deep = (
-            objective.output.free_dispersion,
-            objective.network.topology.n_hidden_levels > 1,
-        )
+        free = objective.output.free_dispersion
+        deep = objective.network.topology.n_hidden_levels > 1
         if free:
             dispersion, count = _of_free_scale(squares, expected, moments)
         else:

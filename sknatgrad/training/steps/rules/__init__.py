@@ -8,7 +8,7 @@ an improvement, so overflow is a rejection.
 A new rule is one file here and one entry of `STEP_RULES`.
 """
 
-from ....numerics.contracts import is_kind_of
+from ....numerics.contracts import is_kind_of, is_pair_of
 from ._base import BatchRule, MiniBatchRule
 from .adaptive import Adaptive
 from .capped_change import CappedChange
@@ -28,9 +28,9 @@ STEP_RULES = {
 
 def fits_step_rules(entry):
     """Whether an entry of `STEP_RULES` is what it must be."""
-    if not (isinstance(entry, tuple) and len(entry) == 2 and is_kind_of(entry[0], BatchRule)):
-        return False
-    return entry[1] is None or is_kind_of(entry[1], MiniBatchRule)
+    if isinstance(entry, tuple) and entry[1:] == (None,):
+        return is_kind_of(entry[0], BatchRule)
+    return is_pair_of(entry, BatchRule, MiniBatchRule)
 
 
 __all__ = [
