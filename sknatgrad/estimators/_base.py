@@ -98,7 +98,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
         if not get_config()["skip_parameter_validation"]:
             super()._validate_params()
 
-    def _settings(self, topology, output):
+    def _settings(self, topology):
         return Settings(
             metric=self._resolved_metric(self.metric, topology),
             damping=self.damping,
@@ -111,7 +111,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             shuffle=self.shuffle,
             alpha=self.alpha,
             stopping=Stopping(self.max_iter, self.tol, self.n_iter_no_change),
-            largest_full_batch=largest_full_batch(topology, output),
+            largest_full_batch=largest_full_batch(topology),
             n_threads=joblib.effective_n_jobs(self.n_jobs) if self.n_init == 1 else 1,
         )
 
@@ -262,8 +262,7 @@ class BaseRiemannianMLP(CallbackSupportMixin, VersionedMixin, PredictionMixin, B
             network = Network.build(topology, self.activation, output.activation)
             key = architecture_key(self, output)
         self._check_network(network.topology)
-        settings = self._settings(network.topology, output)
-        return Plan(targets, network, key, settings, data.X.dtype)
+        return Plan(targets, network, key, self._settings(network.topology), data.X.dtype)
 
     def _check_same_architecture(self, sizes, output):
         ends = self.topology_.n_inputs, self.topology_.n_outputs

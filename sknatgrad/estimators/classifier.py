@@ -67,9 +67,9 @@ class RiemannianMLPClassifier(
         for the trust region the largest rate, 1.
     batch_size : int or "auto", default="auto"
         Rows a step, at most: those of a pass are split evenly. "auto" takes all rows up
-        to 2000 where there is one label a row and at most one hidden layer, else up to
-        1000 (and where `learning_rate` compares whole losses); of more a tenth, or about
-        500 if these are fewer. 1 is online training.
+        to 2000 where there are two classes and at most one hidden layer, else up to 1000
+        (and where `learning_rate` compares whole losses); of more a tenth, or about 500
+        if these are fewer. 1 is online training.
     metric_decay : float or "auto", default="auto"
         The discount of the running metric ``(1 - g) A + g A(x)``. "auto" is 1 on
         whole batches; else it averages over 20 batches or more.

@@ -9,9 +9,8 @@ from .steps.rules import STEP_RULES, fits_step_rules
 from .steps.rules.capped_change import MINI_BATCH
 
 # Up to so many rows, momentum on all of them gets further in the same time, and noise is told from
-# signal better; more are worth it where rows have one target each, and there are not several hidden
-# levels.
-LARGEST_FULL_BATCH, LARGEST_OF_ONE_TARGET = 1000, 2000
+# signal better; more are worth it where there is one output, and not several hidden levels.
+LARGEST_FULL_BATCH, LARGEST_OF_ONE_OUTPUT = 1000, 2000
 # Beyond, mini-batches of a tenth of the rows, but not more than about `MINI_BATCH`.
 STEPS_A_PASS = 10
 SHORTEST_WINDOW = 1000.0
@@ -36,12 +35,10 @@ def noise_share(fan_in, batch_size):
     return min(1.0, max(0.0, 2 * fan_in.max(initial=0) / batch_size - 1))
 
 
-def largest_full_batch(topology, output):
+def largest_full_batch(topology):
     """Rows up to which each step is on all of them."""
-    one_target = topology.n_outputs == 1 or output.discrete
-    if one_target and topology.n_hidden_levels <= 1:
-        return LARGEST_OF_ONE_TARGET
-    return LARGEST_FULL_BATCH
+    simple = topology.n_outputs == 1 and topology.n_hidden_levels <= 1
+    return LARGEST_OF_ONE_OUTPUT if simple else LARGEST_FULL_BATCH
 
 
 @dataclass(frozen=True)
