@@ -654,7 +654,7 @@ def test_many_labels_a_row_are_learnt_as_well_as_single_ones():
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
 def test_mini_batches_do_not_learn_noise_by_heart(loss):
-    """Weak signals: they come closer to the truth than half way from a constant."""
+    """Weak signals: what is learnt comes close to the truth."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 50))
     mean = 0.5 * X @ rng.normal(size=50) / np.sqrt(50)

@@ -157,8 +157,9 @@ def run(task, state, validation=None, observer=None, followed=False):
     watched = None if observer is None else _Watched(observer, state)
     evidence = make_evidence(task.data, state, passes) if adapts else None
     reported = state.units.reported
-    told = validate, watched, evidence, reported, followed
-    trainer = Trainer(passes, state.history, stopping, *told)
+    trainer = Trainer(
+        passes, state.history, stopping, validate, watched, evidence, reported, followed
+    )
     outcome = trainer.run()
     _bring_to(state, trainer.reached)
     if settings.streaming:

@@ -12,7 +12,7 @@ from .session import begin, run
 
 # Strengths relative to the best one so far, at most so many in a row. With several hidden levels
 # an eighth may be as much too weak for noisy targets as the first one is too strong for others.
-# And they may be worse than a constant, from where there is a long way to go.
+# Those that a constant would beat have a long way to go.
 WEAKER, WEAKER_OF_DEEP, STRONGER, MUCH_STRONGER, MOST_IN_A_ROW = 1 / 8, 1 / 4, 2.0, 4.0, 4
 # Strengths that are tried are powers of two to a quarter of this.
 STRENGTHS_AN_OCTAVE = 4
