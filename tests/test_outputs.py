@@ -526,6 +526,14 @@ def test_mixed_output_is_the_product_of_its_parts():
     assert_close(output.activation.value(v), expected, 1e-14)
 
 
+def test_a_list_of_one_kind_is_that_output():
+    """With all that it can do: logarithms of small probabilities, rows that are not in memory."""
+    assert not isinstance(get_output(["bernoulli"] * 3), Mixed)
+    own = OUTPUTS["square"]()
+    assert get_output([own, own]) is own
+    assert isinstance(get_output([own, OUTPUTS["square"]()]), Mixed)
+
+
 @pytest.mark.parametrize("outputs", [[3, 5], [5, 3]])
 def test_mixed_outputs_at_several_depths(outputs):
     """Each output unit has its own activation, wherever in the graph it stands."""

@@ -263,6 +263,22 @@ def test_trials_follow_what_was_found(n_runs, settings, most):
     assert least <= len(n_runs) <= most
 
 
+def test_times_include_the_fits_before(monkeypatch):
+    """Passes of a fit with another strength come after those of the first one."""
+    times, run = [], trials.run
+
+    def timed(task, state, *arguments):
+        outcome = run(task, state, *arguments)
+        times.append(state.history.times)
+        return outcome
+
+    monkeypatch.setattr(trials, "run", timed)
+    X, y = squares(200)
+    model = RiemannianMLPRegressor(random_state=0).fit(X[:200], y[:200])
+    kept = times.index(model.time_curve_)
+    assert kept > 0 and model.time_curve_[0] > times[kept - 1][-1]
+
+
 @pytest.mark.parametrize("start", range(4))
 def test_warm_fits_go_on(n_runs, start):
     """With the penalty of the best trial, which is held: each is one run."""

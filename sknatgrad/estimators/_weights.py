@@ -23,7 +23,7 @@ def check_weights(sample_weight, X):
 
 
 def nonnegative_weights(sample_weight, X):
-    """Weights as float64, some of them not 0, of some rows of a data set.
+    """Weights as float64 of some rows of a data set; they may all be 0.
 
     Raises
     ------

@@ -69,8 +69,8 @@ class RiemannianAutoEncoder(
         Targets drawn a sample by the Monte-Carlo metrics.
     n_init : int, default=1
         Independent starts; the one with the best validation score is kept, without held-out
-        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the highest
-        evidence.
+        rows the one with the lowest penalised loss, under ``alpha="auto"`` with the lowest
+        loss to be expected, or where that can't be told with the highest evidence.
     n_jobs : int or None, default=None
         Starts that run at once, through joblib; with one start, threads that share the rows
         of a large batch. Does not change results.
@@ -79,7 +79,8 @@ class RiemannianAutoEncoder(
         (inputs of unit variance, sources by the typical size of their activities: 1 for
         tanh, sqrt(1/2) for log_relu), W the sum of the sample weights (in
         `partial_fit`, of all rows of the stream, or of the fit before it if that is
-        more). "auto" finds the strength during `fit`, from the evidence of the data
+        more). "auto" finds the strength during `fit`, from the evidence of the data,
+        and where rows are few from what several fits lead to expect of new ones
         (doc/training.md); `partial_fit` keeps it.
     max_iter : int, default=200
         Largest number of passes over the data. 0 gives an untrained network.

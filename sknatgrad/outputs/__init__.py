@@ -21,7 +21,7 @@ def get_output(output, activation="auto", n_outputs=None):
     Parameters
     ----------
     output : str, Output or list of them
-        A list, one an output unit, makes a `Mixed` output.
+        A list, one an output unit, makes a `Mixed` output, or the one that it repeats.
     activation : str or Activation
         Activation of the output units; "auto" takes the output's own.
     n_outputs : int, optional
@@ -41,9 +41,10 @@ def get_output(output, activation="auto", n_outputs=None):
         if n_outputs not in (None, len(output)):
             raise ValueError(f"output has {len(output)} entries, there are {n_outputs} targets.")
         named = {name: get_output(name, activation) for name in output if isinstance(name, str)}
-        return Mixed(
+        mixed = Mixed(
             [named[one] if isinstance(one, str) else get_output(one, activation) for one in output]
         )
+        return mixed.groups[0][0] if len(mixed.groups) == 1 else mixed
     if not isinstance(output, str) or output not in OUTPUTS:
         raise ValueError(
             f"Unknown output {output!r}: choose one of {sorted(OUTPUTS)} or pass an instance of an "

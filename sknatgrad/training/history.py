@@ -11,8 +11,8 @@ class History:
     Attributes
     ----------
     losses, rates, times, validation_losses, validation_scores : list of float
-        `times` are seconds since the start of the fit. Validation values of passes without
-        held-out rows are NaN.
+        `times` are seconds since the start of the fit, fits with other penalties before this
+        one included. Validation values of passes without held-out rows are NaN.
     held_out : bool
         Whether the last pass had held-out rows.
     n_rejected : int

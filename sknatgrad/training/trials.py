@@ -146,7 +146,6 @@ class _Trials:
         """Whether a fit with that strength is the best so far, or counts as such `anyway`."""
         best = self._best_value
         state = self._start.fork()
-        state.history.resume()
         # What differs by rounding errors, since data came in other units, becomes the same: fits
         # that are held by their penalty from the first pass on may let such differences grow.
         alpha = _rounded(alpha)
