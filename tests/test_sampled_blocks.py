@@ -190,7 +190,8 @@ def test_hopeless_units_are_solved_with_their_blocks(name, monkeypatch):
 def test_units_that_are_on_in_one_row_of_few(monkeypatch):
     """Relative damping leaves them a singular system: no step along what rounding makes of it."""
     X, y = make_classification(120, 150, n_informative=20, random_state=0)
-    clf = RiemannianMLPClassifier((20,), random_state=0).fit(X + 30, y)
+    # Not to the end: where rounding leads a long fit depends on the processor.
+    clf = RiemannianMLPClassifier((20,), max_iter=10, tol=0.0, random_state=0).fit(X + 30, y)
     batches = [slice(i, i + 2) for i in range(0, 120, 2)]
 
     def steps():
