@@ -12,7 +12,13 @@ from sklearn import config_context
 from sklearn.datasets import load_diabetes, load_digits, load_iris
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from sknatgrad import METRICS, RiemannianMLPClassifier, RiemannianMLPRegressor, get_metric
+from sknatgrad import (
+    METRICS,
+    RiemannianAutoEncoder,
+    RiemannianMLPClassifier,
+    RiemannianMLPRegressor,
+    get_metric,
+)
 from sknatgrad.network import Network, Topology
 from sknatgrad.numerics.overflow import quiet
 from sknatgrad.numerics.single_thread import single_thread
@@ -351,12 +357,47 @@ def test_trust_region_follows_the_prediction(loss, factor):
     assert (following is None) == (factor == 0.25)
 
 
-def test_trust_region_shrinks_after_a_pass_without_gain():
-    """Of mini-batches: a pass that gains less than 2 % halves the radius."""
-    rule = CappedChange(1.0)
-    for loss, radius in ((1.0, 1.0), (0.97, 1.0), (0.96, 0.5), (0.5, 0.5), (0.6, 0.25)):
+def radii(rule, losses):
+    """Those of mini-batches after passes with these losses."""
+    found = []
+    for loss in losses:
         rule.end_pass(loss)
-        assert rule.radius == radius
+        found.append(rule.radius)
+    return found
+
+
+@pytest.mark.parametrize("first", [1.0, 10.0])
+def test_trust_region_shrinks_after_a_pass_without_gain(first):
+    """Of mini-batches: one that gains less than 2 %; less with each cut, by the share of the loss.
+
+    Here half of that of the first pass is left.
+    """
+    losses = np.array([2.0, 1.0, 0.97, 0.96, 0.948, 0.944, 0.9435])
+    assert radii(CappedChange(1.0), first * losses) == [1, 1, 1, 0.5, 0.5, 0.25, 0.125]
+
+
+def test_trust_region_is_left_while_the_loss_falls():
+    """However slowly, once most of it has been learnt: equal gains do not cut it for ever."""
+    falling = 0.997 ** np.arange(100)
+    assert radii(CappedChange(1.0), [2.0, *falling])[-1] > 0.1
+
+
+def test_trust_region_of_noise_shrinks_for_ever():
+    """Where next to nothing can be learnt, small gains are noise; of densities nobody knows."""
+    falling = 0.997 ** np.arange(100)
+    assert radii(CappedChange(1.0), 10 + falling)[-1] < 1e-20
+    rule = CappedChange(1.0)
+    rule.suit(500, 0.0, nonnegative=False)
+    assert radii(rule, [2.0, *falling])[-1] < 1e-20
+
+
+def test_mini_batches_of_little_noise_do_not_stop_early():
+    """A curved surface in ten dimensions takes many passes, each of which gains a little."""
+    rng = np.random.default_rng(0)
+    X = np.tanh(rng.normal(size=(400, 3)) @ rng.normal(size=(3, 10)))
+    coder = RiemannianAutoEncoder((12, 3, 12), output="square", batch_size=100, max_iter=80)
+    coder.set_params(random_state=0, **NO_STOP).fit(X)
+    assert coder.loss_curve_[-1] < 0.7 * coder.loss_curve_[40]
 
 
 def batch_pass(objective, parameters, rule, metric="bp"):

@@ -17,7 +17,10 @@ class CappedChange(MiniBatchRule):
     ``rate^2 d . A d / 2``, about the Kullback-Leibler divergence in nats between
     the outputs before and after the step, stays below a radius; the rate never
     exceeds the initial one. The radius is halved after a pass that gained little: what is
-    left then is mostly noise.
+    left then is mostly noise. Shorter steps gain less, and would be cut again and again if
+    they were asked for as much as before: so what counts as little becomes less with each
+    cut, in the proportion of the loss that is left to that of the first pass. Where there
+    is much noise, that is next to nothing.
 
     The loss L of a batch is known as well. While a sample costs more than one nat
     there is that much further to go: the radius is multiplied by L. And a step may not
@@ -44,7 +47,6 @@ class CappedChange(MiniBatchRule):
         Steps over which mini-batches share the cap, at least 1.
     """
 
-    _LITTLE = 0.02
     # Of the loss, what all steps of a pass together may change; the momentum, and how much
     # less it is where gradients are noisy.
     _CHANGE_A_PASS, _MOMENTUM, _NOISY_MOMENTUM = 0.06, 0.7, 0.2
@@ -52,7 +54,9 @@ class CappedChange(MiniBatchRule):
     def __init__(self, rate, radius=1.0, memory=1.0):
         super().__init__(rate)
         self.largest_rate, self.radius, self.memory = rate, radius, memory
-        self._best, self._n_steps = np.inf, 0
+        self._first, self._best, self._n_steps = None, np.inf, 0
+        # What a pass gains at least, as a share of the loss, lest the radius be halved.
+        self._little = 0.02
         self._slope = self._loss = 0.0
         # Below so many nats the radius does not shrink with the loss.
         self._floor = 1.0
@@ -93,8 +97,12 @@ class CappedChange(MiniBatchRule):
             self.momentum = self._MOMENTUM - self._NOISY_MOMENTUM * self._noise
 
     def end_pass(self, loss):
-        if loss > self._best - self._LITTLE * abs(self._best):
+        if self._first is None:
+            self._first = loss
+        if loss > self._best - self._little * abs(self._best):
             self.radius /= 2
+            if self._nonnegative and loss < self._first:
+                self._little *= loss / self._first
         self._best = min(self._best, loss)
 
     def shift(self, change):
