@@ -230,6 +230,27 @@ def test_huge_and_tiny_features(metric, scale, batch_size):
     np.testing.assert_allclose(found, want, atol=1e-6)
 
 
+@pytest.mark.parametrize("factor", [2.0**-900, 2.0**-600, 2.0**900])
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 50}, {"n_init": 2}], ids=repr)
+@pytest.mark.parametrize("kind", ["regressor", "autoencoder"])
+def test_early_stopping_does_not_see_units(kind, parameters, factor):
+    """Losses of held-out rows overflow or vanish in these; compared are those of training."""
+    X, y = load_diabetes(return_X_y=True)
+    data = {"regressor": (X, y), "autoencoder": (X,)}[kind]
+    other = {"regressor": (X, factor * y), "autoencoder": (factor * X,)}[kind]
+    est = KINDS[kind](hidden_layer_sizes=(5,), early_stopping=True, random_state=0, max_iter=40)
+    est.set_params(**parameters)
+    if kind == "autoencoder":
+        est.set_params(output="square")
+    want = est.fit(*data).n_iter_, est.coefs_[0], est.alpha_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = est.fit(*other).n_iter_, est.coefs_[0], est.alpha_
+    assert found[0] == want[0] and found[2] == pytest.approx(want[2])
+    scale = 1 / factor if kind == "autoencoder" else 1.0
+    np.testing.assert_allclose(found[1], scale * want[1], rtol=1e-6)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 1e300, 1e308, "auto"])
 @pytest.mark.parametrize("scale", [1e150, 1e300])
 @pytest.mark.parametrize(

@@ -401,22 +401,21 @@ def test_where_the_expected_loss_counts(output, hidden, last, want):
 
 
 @pytest.mark.parametrize(
-    "output, hidden, alpha, held_out, function",
+    "output, hidden, alpha, validation, wanted",
     [
-        ("square", (3,), "auto", False, "expected_loss"),
-        ("bernoulli", (3,), "auto", False, "surprise"),
-        ("square", (3,), 1.0, False, None),
-        ("square", (3,), "auto", True, None),
+        ("square", (3,), "auto", None, "expected_loss"),
+        ("bernoulli", (3,), "auto", None, "surprise"),
+        ("square", (3,), 1.0, None, None),
+        ("square", (3,), "auto", ("rows", 0.7), (-0.7, 0.2)),
+        ("square", (3,), "auto", ("rows", None), (0.2, 0.2)),
     ],
 )
-def test_what_fits_are_compared_by(output, hidden, alpha, held_out, function, monkeypatch):
-    """Held-out rows first; the penalised loss where all have the same penalty."""
+def test_what_fits_are_compared_by(output, hidden, alpha, validation, wanted, monkeypatch):
+    """Held-out rows first, by score or loss; the penalised loss where all have the same penalty."""
     for name in ("expected_loss", "surprise"):
         monkeypatch.setattr(comparison, name, lambda *arguments, name=name: name)
     objective, theta = an_objective("square", "full")
-    history = SimpleNamespace(best_held_out=(0.7, 0.2) if held_out else None)
     state = SimpleNamespace(
-        history=history,
         row_weight=1.0,
         strength=Strength(2.0),
         coordinates=None,
@@ -424,13 +423,11 @@ def test_what_fits_are_compared_by(output, hidden, alpha, held_out, function, mo
     )
     monkeypatch.setattr(comparison, "make_penalty", lambda *arguments: objective.penalty)
     monkeypatch.setattr(comparison, "make_objective", lambda *arguments: objective)
+    monkeypatch.setattr(comparison, "make_validator", lambda *given: lambda _: (given[-1], 0.2))
     model = Model(Network.build(Topology.layered((4, *hidden, 1))), get_output(output))
     settings = SimpleNamespace(adapts_alpha=lambda network: alpha == "auto")
-    found = comparison.compared_by(Task(model, settings, objective.data), state)
-    if held_out:
-        assert found == (-0.7, 0.2)
-    else:
-        assert found == (function or objective.evaluate(theta).loss)
+    found = comparison.compared_by(Task(model, settings, objective.data), state, validation)
+    assert found == (wanted or objective.evaluate(theta).loss)
 
 
 # ------------------------------------------------------------------ several targets and levels

@@ -182,8 +182,7 @@ def make_stopping(task, state, validation):
         # After one pass nothing is to come, so that it does not run out.
         return Stopping(1, 0.0, n_iter_no_change=0)
     stopping, least = settings.stopping, 0.0 if model.output.nonnegative else -np.inf
-    tol = stopping.tol * state.units.tol
-    loss_tol = tol * state.units.reported
+    tol = loss_tol = stopping.tol * state.units.tol
     if validation is not None:
         _, score = validation
         tol = loss_tol if score is None else stopping.tol
@@ -197,14 +196,14 @@ def held_out_objective(task, state, data):
 
 
 def make_validator(task, state, data, score):
-    """What computes score and loss of held-out rows from parameters."""
+    """What computes score (None without one) and loss of held-out rows from parameters."""
     objective = held_out_objective(task, state, data)
 
     def validate(parameters):
         evaluation = objective.evaluate(parameters)
-        loss = evaluation.data_loss * state.units.reported
         if score is None:
-            return -loss, loss
-        return score(*objective.predictions(parameters, evaluation.points), data.weight), loss
+            return None, evaluation.data_loss
+        predictions = objective.predictions(parameters, evaluation.points)
+        return score(*predictions, data.weight), evaluation.data_loss
 
     return validate

@@ -4,30 +4,30 @@ import numpy as np
 
 from ..numerics.overflow import quiet
 from ..numerics.single_thread import single_thread
-from .assembly import make_objective, make_penalty
+from .assembly import make_objective, make_penalty, make_validator
 from .penalty.expectation import can_be_told, expected_loss
 from .penalty.surprise import surprise
 
 
 @single_thread()
 @quiet()
-def compared_by(task, state):
+def compared_by(task, state, validation=None):
     """What a fit that has ended is compared by; the less, the better.
 
-    Where rows are held out, a pair: minus the best validation score, and its lowest loss,
-    which tells equal scores apart. Else the penalised loss, which all fits minimise; but
-    where each has found a penalty of its own, that would favour the one with the weakest,
-    and it is the `expected_loss` on new rows where that can be told, else minus the logarithm
-    of the evidence.
+    Where rows are held out (see `session.run`), a pair: minus the best validation score, and the
+    loss of these rows, which tells equal scores apart. Else the penalised loss, which all fits
+    minimise; but where each has found a penalty of its own, that would favour the one with the
+    weakest, and it is the `expected_loss` on new rows where that can be told, else minus the
+    logarithm of the evidence.
 
     Returns
     -------
     float or tuple of float
         Not finite where there is no telling.
     """
-    if state.history.best_held_out is not None:
-        score, loss = state.history.best_held_out
-        return -score, loss
+    if validation is not None:
+        score, loss = make_validator(task, state, *validation)(state.path.average)
+        return (loss if score is None else -score), loss
     model, settings, data = task
     objective = penalised_objective(task, state)
     adapts = settings.adapts_alpha(model.network)

@@ -46,19 +46,9 @@ class History:
     @property
     def best_score(self):
         """Highest validation score since the fit began; None without held-out rows."""
-        best = self.best_held_out
-        return None if best is None else best[0]
-
-    @property
-    def best_held_out(self):
-        """Highest validation score since the fit began, and its lowest loss.
-
-        None without held-out rows.
-        """
         if not self.held_out:
             return None
-        pairs = list(zip(self.validation_scores, self.validation_losses, strict=True))
-        return max(pairs[self._of_fit :], key=lambda pair: (pair[0], -pair[1]), default=None)
+        return max(self.validation_scores[self._of_fit :], default=None)
 
     def resume(self):
         """Go on after a pause: times continue where they ended."""

@@ -75,7 +75,7 @@ class ByHeldOut:
     def value(self, state):
         objective = held_out_objective(self.task, state, self.rows)
         output, v, target = objective.predictions(state.path.average)
-        return output.loss(output.prepared(v), target) * state.units.reported
+        return output.loss(output.prepared(v), target)
 
     def prefers(self, value, best):
         if not np.isfinite(best).all():
@@ -89,8 +89,10 @@ class ByHeldOut:
     def is_noise(self, state, value):
         return False
 
+    @quiet()
     def verdict(self, value, best):
-        return f"held-out loss {self._share @ value:.4g}, the best had {self._share @ best:.4g}"
+        ratio = (self._share @ value) / (self._share @ best)
+        return f"held-out loss {ratio:.4g} times that of the best"
 
     @property
     def _share(self):

@@ -61,13 +61,13 @@ def _results(calls, n_jobs):
 
 
 def _watched(number, *call):
-    task, *_, observer = call
+    task, *_, validation, observer = call
     observer.begin_start()
     outcome, state = run_with_trials(*call)
     value = np.nan
     try:
         if outcome.error is None:
-            value = compared_by(task, state)
+            value = compared_by(task, state, validation)
         observer.end_start(lambda: (outcome, state))
     except KeyboardInterrupt:
         # The start itself has ended.

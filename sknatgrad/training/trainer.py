@@ -68,15 +68,17 @@ class Trainer:
     history : History
     stopping : Stopping
     validate : callable, optional
-        Takes parameters, returns (score, loss) on held-out data. What counts is then
-        the best score, and of equal scores the lowest loss: its parameters are kept.
+        Takes parameters, returns (score, loss) on held-out data; minus the loss stands for a score
+        of None. What counts is then the best score, and of equal scores the lowest loss: its
+        parameters are kept.
     observer : object, optional
         Told of each pass: ``begin()`` before it, ``end(loss, score or None, reached)``
         after it; a true value stops the training.
     evidence : Evidence, optional
         Chooses the strength of the penalty now and then.
     unit : float
-        What a unit of the loss of passes is worth in the history.
+        What a unit of losses is worth in the history. They are compared as they are: in units of
+        the data they may overflow.
     followed : bool
         Whether a fit with the penalty that is found comes next: patience does not count before
         there is one.
@@ -155,19 +157,18 @@ class Trainer:
         for _ in range(self.stopping.max_iter):
             if self.observer is not None:
                 self.observer.begin()
-            loss, data_loss, score, held_out_loss = self._pass()
-            self._record(data_loss, score, held_out_loss)
-            asked = self._report(score)
-            spent = score is None and data_loss < self.stopping.least_loss + self.stopping.tol
-            value, tie = (-loss, np.inf) if score is None else (score, held_out_loss)
-            stalled = self._stalled(value, tie) and not (self._followed and self._searching)
+            loss, data_loss, held_out = self._pass()
+            self._record(data_loss, held_out)
+            asked = self._report()
+            spent = held_out is None and data_loss < self.stopping.least_loss + self.stopping.tol
+            stalled = self._stalled(loss, held_out) and not (self._followed and self._searching)
             if asked or stalled or (spent and not self._searching):
                 return {"asked": asked}
         return {"ran_out": self.stopping.max_iter > 0}
 
     @quiet()
     def _pass(self):
-        """Losses of one pass, and score and loss on held-out data (None without)."""
+        """Losses of one pass, and a pair of score and loss on held-out data (None without)."""
         if self.evidence is not None and self.evidence.due:
             self._adapt()
         loss, data_loss = self.passes.run()
@@ -177,11 +178,7 @@ class Trainer:
                 "Solver produced non-finite parameter weights. The input data may contain "
                 "large values and need to be preprocessed, or the learning rate is too large."
             )
-        return (
-            loss,
-            data_loss,
-            *((None, None) if self.validate is None else self.validate(parameters)),
-        )
+        return loss, data_loss, None if self.validate is None else self.validate(parameters)
 
     @property
     def _searching(self):
@@ -196,31 +193,42 @@ class Trainer:
         if self.validate is None:
             self.best -= change
 
-    def _record(self, loss, score, held_out_loss):
+    def _record(self, loss, held_out):
         # A pass counts as a whole, by the last line, or not at all: an interrupt may come anywhere.
+        score = held_out_loss = None
+        if held_out is not None:
+            score, held_out_loss = held_out
+            held_out_loss = held_out_loss * self._unit
+            score = -held_out_loss if score is None else score
         self.history.record(loss * self._unit, self.passes.rule.rate, score, held_out_loss)
         if self.evidence is not None:
             self.evidence.end_pass()
         self._reached = self._now(self.n_iter + 1)
 
-    def _report(self, score):
+    def _report(self):
         """Tell the observer of the last pass; whether it asks to stop."""
         if self.observer is None:
             return False
-        return bool(self.observer.end(self.history.losses[-1], score, self._reached))
+        history = self.history
+        score = history.validation_scores[-1] if history.held_out else None
+        return bool(self.observer.end(history.losses[-1], score, self._reached))
 
-    def _stalled(self, value, loss):
+    def _stalled(self, loss, held_out):
         """Whether too many passes in a row have gained nothing.
 
-        Where scores are equal the loss tells: accuracy may stay the same for long while
+        Where scores are equal the held-out loss tells: accuracy may stay the same for long while
         probabilities are learnt, of rare classes above all.
         """
+        value, tie = -loss, np.inf
+        if held_out is not None:
+            score, tie = held_out
+            value = -tie if score is None else score
         gained = value > self.best + self.stopping.tol or not np.isfinite(self.best)
         if value >= self.best:
-            gained |= loss < self._best_loss - self.stopping.loss_tol
+            gained |= tie < self._best_loss - self.stopping.loss_tol
         self._without_gain = 0 if gained else self._without_gain + 1
-        if value > self.best or (value == self.best and loss < self._best_loss):
-            self.best, self._best_loss = value, loss
+        if value > self.best or (value == self.best and tie < self._best_loss):
+            self.best, self._best_loss = value, tie
             if self.validate is not None:
                 self._best_path = self._reached.path
         return self._without_gain >= self.stopping.n_iter_no_change

@@ -48,7 +48,7 @@ def score(data, n_units, seed, n_init, activation):
     return cross_val_score(model, X, y, cv=folds, scoring=scoring).mean()
 
 
-def last_loss(task, state):
+def last_loss(task, state, validation):
     """What `compared_by` would say if the training loss alone counted."""
     return state.history.losses[-1]
 
