@@ -126,7 +126,8 @@ def test_held_out_rows_must_gain_more_than_chance():
     assert not judge.prefers(0.9 * best + 0.5 * noise, best)
     assert not judge.prefers(np.full(50, np.nan), best)
     overflowed = np.where(noise > 0, np.inf, best)
-    assert judge.prefers(best, overflowed) and not judge.prefers(overflowed, best)
+    with np.errstate(all="raise"):
+        assert judge.prefers(best, overflowed) and not judge.prefers(overflowed, best)
     weight = np.r_[np.ones(25), np.zeros(25)]
     judge = ByHeldOut(None, Data(np.zeros((50, 1)), np.zeros((1, 50)), weight))
     assert judge.prefers(np.r_[0.9 * best[:25], 9 * best[25:]], best)

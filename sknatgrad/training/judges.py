@@ -78,7 +78,7 @@ class ByHeldOut:
         return output.loss(output.prepared(v), target)
 
     def prefers(self, value, best):
-        if not np.isfinite(best).all():
+        if not np.isfinite([value, best]).all():
             return bool(np.isfinite(value).all())
         gain, share = best - value, self._share
         mean = share @ gain
