@@ -386,9 +386,23 @@ def test_trust_region_of_noise_shrinks_for_ever():
     """Where next to nothing can be learnt, small gains are noise; of densities nobody knows."""
     falling = 0.997 ** np.arange(100)
     assert radii(CappedChange(1.0), 10 + falling)[-1] < 1e-20
-    rule = CappedChange(1.0)
-    rule.suit(500, 0.0, nonnegative=False)
-    assert radii(rule, [2.0, *falling])[-1] < 1e-20
+    for nonnegative, patient in ((False, True), (True, False)):
+        rule = CappedChange(1.0)
+        rule.suit(500, 0.0, nonnegative, patient)
+        assert radii(rule, [2.0, *falling])[-1] < 1e-20
+
+
+@pytest.mark.parametrize(
+    "hidden, alpha, patient",
+    [((), "auto", True), ((4,), 1.0, True), ((4, 4), "auto", False), ((4, 4), 0.0, True)],
+)
+def test_several_levels_with_a_penalty_are_not_patient(hidden, alpha, patient, monkeypatch):
+    """These learn noise by heart."""
+    told = []
+    monkeypatch.setattr(CappedChange, "suit", lambda rule, *given: told.append(given[-1]))
+    X, y = load_iris(return_X_y=True)
+    make(hidden_layer_sizes=hidden, alpha=alpha, batch_size=40, max_iter=1).fit(X, y)
+    assert told == [patient]
 
 
 def test_mini_batches_of_little_noise_do_not_stop_early():
@@ -803,7 +817,7 @@ def test_noisy_gradients_are_carried_on_less():
     momenta = []
     for noise in (0.0, 0.5, 1.0):
         rule = CappedChange(1.0)
-        rule.suit(500, noise, nonnegative=True)
+        rule.suit(500, noise, nonnegative=True, patient=True)
         rule.pace(10)
         momenta.append(rule.momentum)
     np.testing.assert_allclose(momenta, [0.7, 0.6, 0.5])

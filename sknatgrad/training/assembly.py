@@ -120,10 +120,18 @@ def _renew_rule(model, settings, batches, state):
     if state.rule_key != key:
         state.rule, state.rule_key = settings.step_rule(batches.whole), key
     if not batches.whole:
-        # A stream begins with so many rows; calls with fewer make no shorter steps.
-        size = MIN_ROWS if settings.batch_size == "auto" else settings.batch_size
-        least = min(MIN_ROWS, size) if settings.streaming else 1
-        state.rule.suit(max(batches.size, least), batches.noise, model.output.nonnegative)
+        size = max(batches.size, _fewest_rows(settings))
+        # The penalty of several hidden levels does not keep noise from being learnt by heart.
+        patient = settings.alpha == 0 or model.network.topology.n_hidden_levels <= 1
+        state.rule.suit(size, batches.noise, model.output.nonnegative, patient)
+
+
+def _fewest_rows(settings):
+    """Rows that a step is at least as long as if it were on so many."""
+    if not settings.streaming:
+        return 1
+    # A stream begins with so many; calls with fewer make no shorter steps.
+    return MIN_ROWS if settings.batch_size == "auto" else min(MIN_ROWS, settings.batch_size)
 
 
 def _renew_running_metric(settings, metric, batches, state):

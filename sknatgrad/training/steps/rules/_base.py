@@ -90,7 +90,7 @@ class MiniBatchRule:
         """
         raise missing(self, "propose")
 
-    def suit(self, batch_size, noise, nonnegative):
+    def suit(self, batch_size, noise, nonnegative, patient):
         """Take note of what the batches that come are like.
 
         Parameters
@@ -100,6 +100,9 @@ class MiniBatchRule:
             How noisy their gradients are, 0 to 1.
         nonnegative : bool
             Whether no loss is below 0.
+        patient : bool
+            Whether small gains are worth having: it is not these steps that must keep noise from
+            being learnt by heart.
         """
 
     def pace(self, n_steps):

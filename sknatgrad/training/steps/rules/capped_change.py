@@ -18,9 +18,9 @@ class CappedChange(MiniBatchRule):
     the outputs before and after the step, stays below a radius; the rate never
     exceeds the initial one. The radius is halved after a pass that gained little: what is
     left then is mostly noise. Shorter steps gain less, and would be cut again and again if
-    they were asked for as much as before: so what counts as little becomes less with each
-    cut, in the proportion of the loss that is left to that of the first pass. Where there
-    is much noise, that is next to nothing.
+    they were asked for as much as before. Where that pays (`suit`: `patient`), what counts
+    as little becomes less with each cut, in the proportion of the loss that is left to that
+    of the first pass. Where there is much noise, that is next to nothing.
 
     The loss L of a batch is known as well. While a sample costs more than one nat
     there is that much further to go: the radius is multiplied by L. And a step may not
@@ -60,7 +60,7 @@ class CappedChange(MiniBatchRule):
         self._slope = self._loss = 0.0
         # Below so many nats the radius does not shrink with the loss.
         self._floor = 1.0
-        self._noise, self._nonnegative = 0.0, True
+        self._noise, self._nonnegative, self._patient = 0.0, True, True
 
     @property
     def _unit(self):
@@ -85,11 +85,13 @@ class CappedChange(MiniBatchRule):
             self.rate = min(self.rate, self._loss / self._slope)
         return self.rate
 
-    def suit(self, batch_size, noise, nonnegative):
+    def suit(self, batch_size, noise, nonnegative, patient):
         # Noise moves the outputs in proportion to the number of steps a pass.
         self.radius = RADIUS * math.sqrt(batch_size / MINI_BATCH)
         self.memory = max(1.0, MINI_BATCH / batch_size)
         self._noise, self._nonnegative = noise, nonnegative
+        # Losses that may be negative have no proportions.
+        self._patient = patient and nonnegative
 
     def pace(self, n_steps):
         if self._nonnegative and not self.momentum:
@@ -101,7 +103,7 @@ class CappedChange(MiniBatchRule):
             self._first = loss
         if loss > self._best - self._little * abs(self._best):
             self.radius /= 2
-            if self._nonnegative and loss < self._first:
+            if self._patient and loss < self._first:
                 self._little *= loss / self._first
         self._best = min(self._best, loss)
 
