@@ -482,6 +482,24 @@ def test_the_dual_keeps_all_digits_of_gradients(damping, monkeypatch):
     assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("factor", [10.0, 30.0, 100.0, 300.0])
+@pytest.mark.parametrize("damping", [1e-2, 1e-4])
+@pytest.mark.parametrize("output", ["softmax", "bernoulli"])
+@pytest.mark.parametrize("name", metrics(""))
+def test_full_metrics_where_answers_are_certain_and_wrong(name, output, damping, factor):
+    """Rows that are all but null, and a gradient that is not, which they span nevertheless."""
+    problem = problem_of(output, (5, 9, 3), n_samples=20)
+    metric, topology, point = (
+        get_metric(name),
+        problem.topology,
+        problem.point(factor * problem.theta),
+    )
+    statistics, gradient = metric.statistics(point, np.random.RandomState(1)), point.gradient()
+    found = metric.solve(topology, statistics, gradient, damping, "absolute")
+    A = metric.reduction.to_dense(topology, statistics[0])
+    assert_close(A @ found + damping * found, gradient, 1e-6)
+
+
 @pytest.mark.parametrize("exponent", [2, 4, 6, 8, 10, 12, 14])
 @pytest.mark.parametrize("mode", ["relative", "absolute"])
 @pytest.mark.parametrize("form", ["dual", "primal"])

@@ -12,6 +12,8 @@ LARGEST_MATRIX = 130_000_000
 # Where the metric exceeds its damping by this factor the dual has half of its digits left; the
 # primal keeps them, as long as its matrix has no more rows than this.
 _HARD_RATIO, _LARGEST_RESCUE = 1e9, 4000
+# Of the gradient, what a step may miss.
+_MISSED = 1e-8
 
 
 class Full(Reduction):
@@ -156,6 +158,10 @@ def _dual_solver(centre, rows, damping, diagonal):
     however small the damping is. What is left of g outside the rows' span, a
     penalty's share, is solved for apart. Undamped weights, those without variance or
     penalty, are left alone.
+
+    Of rows that are all but null, as where answers are certain and wrong, g may be a
+    combination with numbers so large that nothing is left of it. So the solution is
+    checked; next to such rows the damping is large, and g is solved for as a whole.
     """
     rows, damped = centre.columns(rows), damping > 0
     norms = np.einsum("mp,mp->p", rows, rows)
@@ -180,7 +186,13 @@ def _dual_solver(centre, rows, damping, diagonal):
         noise = rounding(rows) * (np.abs(rhs) + np.abs(rows).T @ np.abs(inside))
         rest[alone | (np.abs(rest) <= noise)] = 0.0
         step = system.solve(inside)
-        return step + system.solve_outside(rest) if rest.any() else step
+        if rest.any():
+            step += system.solve_outside(rest)
+        missed = system.missed(step, rhs, diagonal)
+        if missed <= _MISSED:
+            return step
+        whole = system.solve_outside(rhs)
+        return whole if not missed <= system.missed(whole, rhs, diagonal) else step
 
     return solve
 
@@ -219,6 +231,16 @@ class _DualSystem:
         tension = rhs[self.damped] - self.rows[:, self.damped].T @ dual
         step[self.damped] = tension / self.damping
         return step
+
+    def missed(self, step, rhs, diagonal):
+        """Norm of what a solution leaves of g, as a share of that of g, entries scaled alike."""
+        solved = np.r_[self.damped, self.free]
+        size = diagonal[solved]
+        size[: len(self.damped)] += self.damping
+        rest = rhs - self.rows.T @ (self.rows @ step)
+        rest[self.damped] -= self.damping * step[self.damped]
+        left, whole = (np.sum(safe_divide(g[solved] ** 2, size)) for g in (rest, rhs))
+        return np.sqrt(safe_divide(left, whole))
 
     def _apply(self, vectors):
         """``(1 + K)^-1 vectors``."""
