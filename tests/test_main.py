@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from sknatgrad import METRICS, __main__, __version__
 from sknatgrad.__main__ import ProgressLines, main
@@ -265,6 +266,13 @@ def test_one_failure_leaves_the_others(data):
     assert results[0].error == "too large" and not results[1].error
     _, rows = table_of("\n" + format_table(results))
     assert rows[0] == ["bad", *["-"] * 7, "failed"]
+
+
+def test_failures_of_all_kinds_leave_the_others(data):
+    """A competitor that has no probabilities can't be measured."""
+    competitors = [Competitor("svc", LinearSVC()), Competitor("ours", LogisticRegression())]
+    svc, other = run_race(competitors, *data)
+    assert "predict_proba" in svc.error and not other.error
 
 
 def test_swallowed_interruption_ends_the_race(data):

@@ -62,9 +62,11 @@ def test_plot_shows_the_curves(display, against):
     assert labels == ["a", "b"]
 
 
-def test_plot_draws_on_given_axes_with_given_style(display):
+@pytest.mark.parametrize("style", [{"linewidth": 5, "color": "red"}, {"lw": 5, "c": "red"}])
+def test_plot_draws_on_given_axes_with_given_style(display, style):
+    """Short names of matplotlib's keywords included."""
     _, ax = matplotlib.pyplot.subplots()
-    display.plot(ax, linewidth=5, color="red")
+    display.plot(ax, **style)
     assert display.ax_ is ax
     assert {line.get_linewidth() for line in display.lines_} == {5}
     assert {line.get_color() for line in display.lines_} == {"red"}
@@ -223,7 +225,7 @@ def test_comparison_draws_as_told_and_leaves_out_what_has_no_curve():
         ]
     )
     _, ax = matplotlib.pyplot.subplots()
-    display = MetricComparisonDisplay.from_runs(runs, ax=ax, linewidth=4, alpha=0.5)
+    display = MetricComparisonDisplay.from_runs(runs, ax=ax, lw=4, alpha=0.5)
     assert display.ax_ is ax and display.names == ["a", "b"]
     assert [line.get_linewidth() for line in display.lines_] == [4, 4]
     assert len({line.get_color() for line in display.lines_}) == 2

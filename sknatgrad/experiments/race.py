@@ -158,7 +158,7 @@ def run_race(competitors, X_train, y_train, X_test, y_test, progress=None):
                 progress(competitor.name, None)
             try:
                 result = _run(competitor, X_train, y_train, X_test, y_test)
-            except (ValueError, MemoryError) as problem:
+            except Exception as problem:
                 error = str(problem) or type(problem).__name__
                 result = Result(competitor.name, ("failed",), error=error)
             if progress is not None:

@@ -58,6 +58,14 @@ def line_styles():
             yield {"color": colour, "marker": marker, "linestyle": dashes, "linewidth": 1.8}
 
 
+def line_options(style, given):
+    """Keywords of a line: its style, and what a user gives in its place, short names included."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return {**style, **normalize_kwargs(given, Line2D)}
+
+
 @contextmanager
 def needs_matplotlib():
     """Say how to get matplotlib where it is missing."""

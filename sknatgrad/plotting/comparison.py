@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .axes import axes_or_new, check_against, label_training, line_styles
+from .axes import axes_or_new, check_against, label_training, line_options, line_styles
 
 _POINTS = 200
 
@@ -120,8 +120,8 @@ class MetricComparisonDisplay:
         self.ax_, self.figure_, self.lines_, self.bands_ = ax, ax.figure, [], []
         for (name, curves), style in zip(self.curves.items(), line_styles(), strict=False):
             x, parts = quartile_curves(*curves, against)
-            style = {**style, "markevery": [len(x) - 1], "label": name, **kwargs}
-            line, band = draw_band(ax, x, parts, alpha, **style)
+            style = {**style, "markevery": [len(x) - 1], "label": name}
+            line, band = draw_band(ax, x, parts, alpha, **line_options(style, kwargs))
             self.lines_.append(line)
             self.bands_.append(band)
         label_training(ax, against)

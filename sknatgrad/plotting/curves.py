@@ -4,7 +4,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from .axes import axes_or_new, check_against, label_training, line_styles, new_figure
+from .axes import (
+    axes_or_new,
+    check_against,
+    label_training,
+    line_options,
+    line_styles,
+    new_figure,
+)
 from .naming import final_estimator, method_name
 
 
@@ -134,7 +141,7 @@ class TrainingCurveDisplay:
             self.names, abscissae, self.losses, line_styles(), strict=False
         ):
             style = {**style, "markevery": [len(loss) - 1] if len(loss) else [], "label": name}
-            self.lines_ += ax.plot(x, loss, **{**style, **kwargs})
+            self.lines_ += ax.plot(x, loss, **line_options(style, kwargs))
         label_training(ax, against)
         return self
 
