@@ -1,6 +1,7 @@
 """Graphs of units, the layout of their parameters, and the layouts of their links."""
 
 import pickle
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from sknatgrad.network import Network, Topology, parameters
 from sknatgrad.network import fan_in as fan_in_module
 from sknatgrad.network import links as layouts
+from sknatgrad.network.layers import random_layers
 from sknatgrad.network.links import listed
 
 GRAPHS = graphs()
@@ -95,6 +97,33 @@ def test_random_links_are_reproducible():
     for options in ({}, {"by": "source"}, {"replace": True}):
         assert drawn(0, **options) == drawn(np.random.RandomState(0), **options)
         assert drawn(0, **options) != drawn(1, **options)
+
+
+@pytest.mark.parametrize("by", ["source", "target"])
+def test_drawing_few_links_does_not_permute_large_layers(by):
+    """200,000 numbers for each of 1,000 units took seconds; the draws are as good as ever."""
+    sizes = (200_000, 1000) if by == "target" else (1000, 200_000)
+    n_links = 5
+    start = time.perf_counter()
+    first = random_layers(sizes, n_links, by, False, 0, merge=False)[1][0]
+    assert time.perf_counter() - start < 2
+    again = random_layers(sizes, n_links, by, False, np.random.RandomState(0), merge=False)[1][0]
+    np.testing.assert_array_equal(np.concatenate(first), np.concatenate(again))
+    indptr, sources = first
+    pairs = np.stack([sources, np.repeat(np.arange(sizes[1]), np.diff(indptr))])
+    assert len(np.unique(pairs, axis=1).T) == n_links * 1000
+    owners, others = pairs[::-1] if by == "target" else pairs
+    np.testing.assert_array_equal(np.bincount(owners), n_links)
+    assert 0 <= others.min() and others.max() < 200_000
+    assert abs(others.mean() - 100_000) < 5 * 200_000 / np.sqrt(12 * 5000)
+
+
+def test_draws_from_layers_of_up_to_1000_units_are_those_of_the_permutation():
+    """Published runs depend on them."""
+    drawn = random_layers((1000, 3), 4, "target", False, 0, merge=True)[1][0][1]
+    rng = np.random.RandomState(0)
+    expected = [np.sort(rng.choice(1000, 4, replace=False)) for _ in range(3)]
+    np.testing.assert_array_equal(drawn, np.concatenate(expected))
 
 
 @pytest.mark.parametrize(

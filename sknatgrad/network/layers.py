@@ -11,9 +11,13 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 
 from .graph import clean_links
 from .level import next_level
+
+# Up to here each draw is a permutation: the seeds of published runs depend on it.
+_PERMUTED_SIZE = 1000
 
 
 def full_layers(sizes):
@@ -26,7 +30,10 @@ def full_layers(sizes):
 
 
 def random_layers(sizes, n_links, by, replace, random_state, merge):
-    """Layers joined by random links; see `Topology.random_links`."""
+    """Layers joined by random links; see `Topology.random_links`.
+
+    Costs O(links) to draw, plus their sort.
+    """
     sizes = _check_sizes(sizes)
     rng = check_random_state(random_state)
     n_pairs = len(sizes) - 1
@@ -83,13 +90,21 @@ def _random_table(n_in, n_out, n_links, by, replace, merge, rng):
         raise ValueError(f"n_links must be integers >= 1, got {n_links!r}.")
     owners, others = (n_out, n_in) if by == "target" else (n_in, n_out)
     count = int(n_links) if replace else min(int(n_links), others)
-    drawn = np.concatenate([rng.choice(others, count, replace=replace) for _ in range(owners)])
+    drawn = np.concatenate([_draw(others, count, replace, rng) for _ in range(owners)])
     pair = (drawn, np.repeat(np.arange(owners), count))
     sources, targets = pair if by == "target" else pair[::-1]
     place = targets * n_in + sources
     targets, sources = np.divmod(np.unique(place) if merge else np.sort(place), n_in)
     fan_in = np.bincount(targets, minlength=n_out)
     return np.concatenate([[0], np.cumsum(fan_in)]), sources
+
+
+def _draw(n, count, replace, rng):
+    """Random numbers below n, `count` of them."""
+    # A number drawn alone takes as long as a hundred of a permutation.
+    if replace or n <= _PERMUTED_SIZE or 100 * count > n:
+        return rng.choice(n, count, replace=replace)
+    return sample_without_replacement(n, count, method="tracking_selection", random_state=rng)
 
 
 def _masked_table(mask):
