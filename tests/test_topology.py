@@ -417,6 +417,33 @@ def test_layouts_have_the_same_products(links, form):
     assert_close(sums[:, 1:], values @ activities.T, 1e-14)
 
 
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5])
+@pytest.mark.parametrize("n_links", [5, 600])
+def test_edge_sums_of_sparse_signals_cost_what_the_links_read(n_links, share, form, monkeypatch):
+    """Few links read their sources' entries, no product of matrices; many share products."""
+    rng, n_sources, n_targets, n_samples = np.random.default_rng(0), 10_000, 20, 30
+    activities = sparse.random_array((n_sources, n_samples), density=share, rng=rng)
+    values = rng.normal(size=(n_targets, n_samples))
+    used = np.sort(rng.choice(n_sources, n_sources // 3, replace=False))
+    targets = np.repeat(np.arange(n_targets), n_links)
+    columns = np.concatenate(
+        [np.sort(rng.choice(len(used), n_links, replace=False)) for _ in range(n_targets)]
+    )
+    params = rng.permutation(len(targets) + 3)[: len(targets)]
+    links = layouts.SparseLinks((n_targets, len(used)), params, targets, columns, used)
+    expected = (activities.toarray()[used[columns]] * values[targets]).sum(axis=1)
+    products, cross_sums = [], listed.cross_sums
+    monkeypatch.setattr(listed, "cross_sums", lambda *pair: products.append(1) or cross_sums(*pair))
+    for gather_size in (1 << 18, 100):
+        monkeypatch.setattr(listed, "_GATHER_SIZE", gather_size)
+        sums = np.full(len(targets) + 3, np.nan)
+        links.edge_sums(values, form(activities), sums)
+        assert_close(sums[params], expected, 1e-13)
+        assert np.isnan(sums).sum() == 3
+    assert bool(products) == (n_links == 600)
+
+
 @pytest.mark.parametrize("links", three_layouts(), ids=lambda links: type(links).__name__)
 def test_layouts_keep_single_precision(links):
     assert links.weights(np.ones(24, np.float32)).dtype == np.float32
