@@ -23,15 +23,17 @@ def from_adjacency(adjacency, n_inputs=None, outputs=None):
         Which unit of the matrix each computed unit is.
     """
     graph = sparse.csr_array(adjacency, copy=True)
-    if graph.shape[0] != graph.shape[1]:
+    if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
         raise ValueError(f"An adjacency matrix must be square, got shape {graph.shape}.")
     clean_links(graph)
     fan_in = np.diff(graph.tocsc().indptr)
     if n_inputs is None:
-        computed = np.flatnonzero(fan_in > 0)
-        n_inputs = int(computed[0]) if len(computed) else len(fan_in)
+        n_inputs = _count_leading_inputs(fan_in)
     if not (isinstance(n_inputs, Integral) and 1 <= n_inputs < len(fan_in)):
-        raise ValueError(f"n_inputs must leave inputs and computed units, got {n_inputs}.")
+        raise ValueError(
+            f"n_inputs must be an integer, at least 1 and less than the {len(fan_in)} units, "
+            f"got {n_inputs!r}."
+        )
     if fan_in[:n_inputs].any():
         raise ValueError("Input units must have no incoming links.")
     depth = _depths(graph, n_inputs)
@@ -53,6 +55,16 @@ def clean_links(matrix):
     matrix.eliminate_zeros()
 
 
+def _count_leading_inputs(fan_in):
+    """How many units stand before the first one that has incoming links."""
+    computed = np.flatnonzero(fan_in)
+    if not len(computed):
+        raise ValueError("The graph has no links: n_inputs must say which units are inputs.")
+    if computed[0] == 0:
+        raise ValueError("Unit 0 has incoming links: the first units must be the inputs.")
+    return int(computed[0])
+
+
 def _check_outputs(graph, n_inputs, outputs):
     if outputs is None:
         outputs = np.flatnonzero(np.diff(graph.indptr) == 0)
@@ -61,8 +73,11 @@ def _check_outputs(graph, n_inputs, outputs):
     known = outputs.ndim == 1 and outputs.size and np.issubdtype(outputs.dtype, np.integer)
     if not known or len(np.unique(outputs)) < len(outputs):
         raise ValueError("outputs must be a non-empty list of numbers of distinct units.")
-    if outputs.min() < n_inputs or outputs.max() >= graph.shape[0]:
-        raise ValueError("outputs must be computed units, not inputs.")
+    unfit = outputs[(outputs < n_inputs) | (outputs >= graph.shape[0])]
+    if len(unfit):
+        raise ValueError(
+            f"outputs must be computed units, {n_inputs} to {graph.shape[0] - 1}, got {unfit[0]}."
+        )
     return outputs
 
 
