@@ -132,9 +132,11 @@ def test_draws_from_layers_of_up_to_1000_units_are_those_of_the_permutation():
         (([3, 2], 0), "n_links"),
         (([3, 2], 1.5), "n_links"),
         (([3, 2], "a"), "n_links must be integers"),
-        (([3, 2], [1, 1]), "n_links"),
+        (([3, 2], None), "n_links must be integers >= 1, got None"),
+        (([3, 2], [1, 1]), "n_links must be one value, or 1, .* got 2"),
         (([3, 2], 1, "both"), "by must be"),
-        (([3, 2], 1, ["target", "target"]), "by"),
+        (([3, 2], 1, None), "by must be 'target' or 'source', got None"),
+        (([3, 2], 1, ["target", "target"]), "by must be one value, or 1, .* got 2"),
     ],
 )
 def test_random_link_arguments_are_checked(arguments, message):

@@ -37,10 +37,7 @@ def random_layers(sizes, n_links, by, replace, random_state, merge):
     sizes = _check_sizes(sizes)
     rng = check_random_state(random_state)
     n_pairs = len(sizes) - 1
-    counts = [n_links] * n_pairs if np.isscalar(n_links) else list(n_links)
-    sides = [by] * n_pairs if isinstance(by, str) else list(by)
-    if len(counts) != n_pairs or len(sides) != n_pairs:
-        raise ValueError(f"n_links and by need one value, or {n_pairs}, one a pair of layers.")
+    counts, sides = _by_pair("n_links", n_links, n_pairs), _by_pair("by", by, n_pairs)
     pairs = zip(sizes[:-1], sizes[1:], counts, sides, strict=True)
     return sizes, [_random_table(*pair, replace, merge, rng) for pair in pairs]
 
@@ -80,6 +77,18 @@ def _check_sizes(sizes):
     if len(given) < 2 or not whole or min(given) < 1:
         raise ValueError(f"Layer sizes must be at least two integers >= 1, got {sizes!r}.")
     return list(map(int, given))
+
+
+def _by_pair(name, value, n_pairs):
+    """A list with one value a pair of layers, of one for all or one for each."""
+    if isinstance(value, str) or not np.iterable(value):
+        return [value] * n_pairs
+    values = list(value)
+    if len(values) != n_pairs:
+        raise ValueError(
+            f"{name} must be one value, or {n_pairs}, one a pair of layers, got {len(values)}."
+        )
+    return values
 
 
 def _random_table(n_in, n_out, n_links, by, replace, merge, rng):
