@@ -326,3 +326,11 @@ def test_csv(runs, tmp_path):
         rows = list(csv.DictReader(file))
     assert [float(r["test_score"]) for r in rows] == [r["test_score"] for r in runs.records]
     assert rows[-1]["n_iter"] == rows[-1]["train_loss"] == "" and "loss_curve" not in rows[0]
+
+
+def test_csv_without_records_is_its_header(runs, tmp_path):
+    lines = []
+    for name, result in (("some", runs), ("none", RepeatedRuns([]))):
+        result.to_csv(tmp_path / name)
+        lines.append((tmp_path / name).read_text(encoding="utf-8").splitlines())
+    assert lines[1] == lines[0][:1]

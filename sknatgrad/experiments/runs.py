@@ -10,6 +10,7 @@ import numpy as np
 
 from .table import plus_minus, text_table
 
+_ORIGINS = ("name", "run", "split_seed", "estimator_seed", "n_train", "n_test")
 OUTCOMES = (
     "train_score",
     "test_score",
@@ -129,7 +130,9 @@ class RepeatedRuns:
         ----------
         path : str or Path
         """
-        keys = [key for key in self.records[0] if key not in _CURVES]
+        # Without records the table is its header.
+        fields = self.records[0] if self.records else (*_ORIGINS, *OUTCOMES)
+        keys = [key for key in fields if key not in _CURVES]
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, keys, extrasaction="ignore")
             writer.writeheader()
