@@ -586,6 +586,13 @@ def test_classes_are_not_mixed(name):
         get_output(["square", name])
 
 
+@pytest.mark.parametrize("empty", [[], ()])
+def test_an_output_of_no_unit_is_refused(empty):
+    for make in (get_output, Mixed):
+        with pytest.raises(ValueError, match=r"output must have one entry.*empty"):
+            make(empty)
+
+
 # ---------------------------------------------------------------------- names
 @pytest.mark.parametrize("wrong", ["gaussian", None, 3, ["square", "gaussian"]])
 def test_unknown_outputs(wrong):

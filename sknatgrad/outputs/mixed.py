@@ -34,7 +34,7 @@ class Mixed(Output):
     Raises
     ------
     ValueError
-        If an output is over classes, or has parameters of its own.
+        If there is no output, or one is over classes or has parameters of its own.
     """
 
     name = "mixed"
@@ -48,6 +48,8 @@ class Mixed(Output):
     multiplicative = _of_each_unit("multiplicative")
 
     def __init__(self, outputs):
+        if not len(outputs):
+            raise ValueError("output must have one entry an output unit, got an empty list.")
         for output in outputs:
             if output.discrete:
                 raise ValueError(f"output {output.name!r} reads classes and can't be mixed.")
